@@ -1,0 +1,19 @@
+# The libraries that Sluice stands on (all packaged in Debian 12), gathered behind one interface target.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+pkg_check_modules(UUID REQUIRED IMPORTED_TARGET uuid)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(ROARING REQUIRED IMPORTED_TARGET roaring)
+
+add_library(sluice_external INTERFACE)
+target_link_libraries(sluice_external INTERFACE PkgConfig::CJSON PkgConfig::UUID PkgConfig::XXHASH PkgConfig::CRYPTO
+  PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::PCRE2 PkgConfig::ROARING m)
+if(SLUICE_JEMALLOC AND NOT SLUICE_SANITIZE)
+  pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
+  target_link_libraries(sluice_external INTERFACE PkgConfig::JEMALLOC)
+  target_compile_definitions(sluice_external INTERFACE SLUICE_JEMALLOC=1)
+endif()

@@ -1,0 +1,57 @@
+/*
+ * Loading files: the load job, from open inputs to a receipt. Flow and phases: DECISIONS "Who does what in a job".
+ */
+#ifndef COORD_LOAD_H
+#define COORD_LOAD_H
+
+#include "coord/pool.h"
+#include "coord/write.h"
+#include "worker/ingest/dialect.h"
+
+typedef enum co_load_mode { CO_LOAD_INSERT, CO_LOAD_UPSERT, CO_LOAD_OVERWRITE } co_load_mode;
+
+typedef struct co_load_input {
+    const char *type; /* as named in the command */
+    const char *path; /* as named in the command; for messages on the terminal only */
+} co_load_input;
+
+typedef struct co_load_options {
+    const char *graph_path;
+    const char *branch; /* NULL: main */
+    const co_load_input *inputs;
+    uint32_t input_count;
+    wk_dialect dialect;
+    co_load_mode mode;
+    unsigned workers;       /* 0: SLUICE_WORKERS, else the machine's processors */
+    uint64_t memory;        /* 0: default */
+    bool compress, ignore_unknown, skip_bad_rows, dry_run;
+    uint64_t max_errors;    /* UINT64_MAX: no ceiling */
+    const char *rejects_path; /* NULL: named on stderr through `reject` */
+    pf_id operation;        /* nil: none given */
+    pf_id if_head;
+    const char *message;
+    void *progress_context;
+    void (*progress)(void *context, const wk_progress *progress, int64_t elapsed_ms);
+    void *reject_context;
+    void (*reject)(void *context, const char *file, uint64_t line, sluice_status code, const char *text);
+} co_load_options;
+
+#define CO_LOAD_TYPES_MAX 256
+typedef struct co_load_result {
+    co_receipt receipt;
+    uint64_t rejected;
+    double seconds;
+    uint32_t type_count;
+    struct {
+        uint64_t table;
+        uint64_t rows;
+    } types[CO_LOAD_TYPES_MAX / 2]; /* rows loaded per table, in schema order */
+} co_load_result;
+
+/* Runs a load in an embedded pool of workers. A missing input file is USAGE. */
+sluice_status co_load(const co_load_options *options, co_load_result *ret_result, sluice_error *err);
+/* The same in this process on an open graph (tests on the sim volume); inputs are read from the machine's files. */
+sluice_status co_load_inline(st_graph *graph, const co_load_options *options, co_load_result *ret_result,
+                             sluice_error *err);
+
+#endif

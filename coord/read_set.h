@@ -1,0 +1,40 @@
+/*
+ * Read sets and their arbitration (OW-016 to OW-029, LESSONS K-01, P-04): conflict = my reads meet their writes, key-exact.
+ */
+#ifndef COORD_READ_SET_H
+#define COORD_READ_SET_H
+
+#include "store/state/state.h"
+
+typedef enum co_read_kind {
+    CO_READ_KEY_ABSENT,       /* meets KEY_INSERTED of that table */
+    CO_READ_KEY_PRESENT,      /* an endpoint or target that must stay: meets KEY_DELETED */
+    CO_READ_UNIQUE_ABSENT,    /* meets UNIQUE_SET */
+    CO_READ_EDGES_EMPTY,      /* no incident edges: meets ENDPOINT_USED */
+    CO_READ_COUNT,            /* cardinality of a node in an edge type: meets ENDPOINT_USED of that edge table */
+    CO_READ_WHOLE_TABLE,      /* meets everything of that table */
+    CO_READ_KIND_COUNT        /* each has a rule in the table of read_set.c; a static assertion counts them */
+} co_read_kind;
+
+typedef struct co_read {
+    co_read_kind kind;
+    st_change set; /* table, unique index, and the hashes or runs that were probed */
+} co_read;
+
+typedef struct co_read_set {
+    uint64_t incarnation;      /* always a member */
+    pf_sha256 schema_identity; /* always a member */
+    bool reads_head;           /* --if-head, merge, revert */
+    pf_id head;
+    co_read *reads;
+    uint32_t count;
+} co_read_set;
+void co_read_set_free(co_read_set *set);
+sluice_status co_read_set_add(co_read_set *set, const co_read *read, sluice_error *err); /* takes its insides over */
+sluice_status co_read_set_encode(const co_read_set *set, pf_buffer *buffer, sluice_error *err);
+sluice_status co_read_set_decode(const void *bytes, size_t length, co_read_set *ret_set, sluice_error *err);
+/* Does any read meet these writes? Hash hits are confirmed on the key itself where both sides name fragments. */
+sluice_status co_read_set_meets(st_graph *graph, const co_read_set *set, const st_changes *changes, bool *ret_meets,
+                                co_read_kind *ret_kind, uint64_t *ret_table, sluice_error *err);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * The write protocol: one state machine, stages A to H, for every graph-visible write (DESIGN 4, docs/protocol.md).
+ *
+ * The caller (a job's conductor) gives a co_writer: the payload half (parse, encode, stage; depends on the base only through
+ * its types' schema and survives restarts) and the plan half (constraint probes, delta, read set; made again after every
+ * conflict, against a fresh base). The machine does everything else: recovery barrier, pin, gates, revalidation, intent,
+ * publish, finalize, retries with a budget, receipts.
+ */
+#ifndef COORD_WRITE_H
+#define COORD_WRITE_H
+
+#include "adapters/adapter.h"
+#include "coord/read_set.h"
+#include "store/read/snapshot.h"
+#include "worker/task.h"
+
+typedef struct co_attempt { /* attempts/<id>/: one per job; its lock is shared by everyone who stages under it */
+    pf_id id;
+    char folder[64]; /* "attempts/<id>" */
+    pf_file *lock;
+} co_attempt;
+/* Makes the folder and its lock file, takes the lock shared; synced. */
+sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
+/* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. */
+sluice_status co_attempt_join(st_graph *graph, const pf_id *id, co_attempt *ret_attempt, sluice_error *err);
+void co_attempt_leave(co_attempt *attempt); /* closes; safe on a zeroed one */
+/* Removes the folder and every object that the attempt staged and that no generation or intent names; used after a known
+ * outcome and by gc for dead attempts (whose lock can be taken alone). */
+sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_files, uint64_t *ret_bytes,
+                               sluice_error *err);
+
+typedef struct co_request {
+    const char *branch;     /* name */
+    pf_id operation;        /* minted by the command when the user gave none; never nil */
+    bool operation_given;   /* by --op-id: looked up before staging */
+    pf_sha256 request;      /* digest of the content; may be set by the payload half (co_write_set_request) */
+    const char *actor;      /* for the commit; NULL: "cli" */
+    const char *message;    /* NULL: none */
+    pf_id if_head;          /* nil: unconditional */
+    int64_t wait_ms;        /* bound of every wait for gates and the publish lock; 0: the default */
+} co_request;
+
+typedef struct co_receipt {
+    bool committed;         /* false: nothing to do, no commit */
+    bool repeated;          /* an exact retry: this is the first receipt */
+    pf_id commit, operation;
+    uint64_t incarnation, generation;
+    uint32_t index;
+    int64_t time_us;
+    uint64_t inserted, updated, deleted;
+    bool acknowledged;
+    unsigned restarts;
+} co_receipt;
+
+/* What stands while a write runs. */
+typedef struct co_write {
+    st_graph *graph;
+    const co_request *request;
+    wk_executor *executor;
+    const co_attempt *attempt;
+    st_snapshot *base;      /* pinned, after A */
+    uint32_t plan_number;   /* 0, 1, 2, ... : staged names of a plan carry it */
+    /* filled by the plan half: */
+    st_delta delta;
+    co_read_set reads;
+    lk_gate_key *gates;     /* malloc'd; the machine frees it */
+    uint32_t gate_count;
+    ad_effect *effects;     /* visible by themselves; malloc'd */
+    uint32_t effect_count;
+} co_write;
+/* Sets request.request once the payload half knows it; the receipt look-up by operation id then happens. Returns
+ * SLUICE_OK to go on; *ret_done true when the operation was found done (the machine answers its receipt). */
+sluice_status co_write_set_request(co_write *write, const pf_sha256 *request, bool *ret_done, sluice_error *err);
+
+typedef struct co_writer {
+    const ad_adapter *adapter;
+    void *context;
+    sluice_status (*payload)(void *context, co_write *write, sluice_error *err);
+    sluice_status (*plan)(void *context, co_write *write, sluice_error *err);
+} co_writer;
+
+/* Runs A to H. On failure err carries phase, committed, acknowledged, operation and commit id. */
+sluice_status co_write_run(st_graph *graph, const co_request *request, const co_attempt *attempt,
+                           wk_executor *executor, const co_writer *writer, co_receipt *ret_receipt, sluice_error *err);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Fragments: immutable Arrow IPC files (.arrow) that hold the rows of one table.
+ *
+ * File: "ARROW1", schema message, record batches (64-byte aligned buffers, optionally zstd per buffer), footer. Fields carry
+ * metadata sluice.property=<decimal id>; the schema carries sluice.format=fragment/1, sluice.table=<id>. The footer's custom metadata
+ * carries XXH3-128 of every buffer of every batch (key sluice.checksums: hex, in file order). The *footer digest* is the SHA-256
+ * of the footer bytes and stands in the table's edit: it binds everything. pyarrow, polars, DuckDB read the file unchanged.
+ *
+ * Reading: mapped; a buffer is checked against its XXH3-128 when it is first touched, once per process and open handle;
+ * damage is CORRUPT and names the file by its relative path (made of ids only).
+ */
+#ifndef STORE_FRAGMENT_FRAGMENT_H
+#define STORE_FRAGMENT_FRAGMENT_H
+
+#include "platform/digest.h"
+#include "platform/volume.h"
+#include "store/arrow/column.h"
+
+/* What an edit records about a fragment. */
+typedef struct st_fragment_info {
+    char name[64];        /* file name below tables/<id>/fragments/: "<attempt id>-<n>.arrow" */
+    uint64_t rows;
+    uint64_t bytes;       /* of the file */
+    pf_sha256 footer;     /* digest of the footer */
+    bool explicit_ids;    /* has columns _row_id and _commit (else ids are bound: first id + position) */
+} st_fragment_info;
+
+typedef struct st_fragment_writer st_fragment_writer;
+
+/* Starts tables/<table>/fragments/<name> (created exclusively; the folder exists). `specs` are copied. */
+sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *name, const st_column_spec *specs,
+                                 uint32_t count, bool compress, st_fragment_writer **ret_writer, sluice_error *err);
+/* Writes one record batch; columns in the order of specs, equal lengths (0 rows: nothing is written). */
+sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, sluice_error *err);
+/* Writes the footer and syncs the file (not the folder); the writer is freed in any case. */
+sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *ret_info, sluice_error *err);
+void st_fragment_abandon(st_fragment_writer *writer); /* closes; the file stays as litter. NULL allowed */
+
+typedef struct st_fragment st_fragment;
+
+/* Opens and checks structure and footer digest (CORRUPT on any mismatch, NOT_FOUND never: a missing file is CORRUPT). */
+sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
+                               st_fragment **ret_fragment, sluice_error *err);
+void st_fragment_close(st_fragment *fragment); /* NULL allowed */
+uint32_t st_fragment_batches(const st_fragment *fragment);
+uint64_t st_fragment_batch_rows(const st_fragment *fragment, uint32_t batch);
+uint32_t st_fragment_columns(const st_fragment *fragment);
+const st_column_spec *st_fragment_spec(const st_fragment *fragment, uint32_t column);
+/* Column index by stable property id, or by name for the ones of ours; -1 when the fragment does not have it. */
+int st_fragment_find_property(const st_fragment *fragment, uint64_t property);
+int st_fragment_find_name(const st_fragment *fragment, const char *name);
+/* The column of one batch; buffers checked on first touch; valid until st_fragment_close. */
+sluice_status st_fragment_column(st_fragment *fragment, uint32_t batch, uint32_t column, st_column *ret_column,
+                                 sluice_error *err);
+/* Which batch and row within it a position (0 .. rows - 1) is. */
+void st_fragment_locate(const st_fragment *fragment, uint64_t position, uint32_t *ret_batch, uint64_t *ret_row);
+/* Checks every byte (verify). */
+sluice_status st_fragment_verify(st_fragment *fragment, sluice_error *err);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * A graph directory: init, open, its control log, its branch refs. Layout: DESIGN 2, docs/format.md.
+ *
+ * control/ is a log (store/log) whose generations hold the whole, small control state: the next table id, property id, branch
+ * incarnation and row-id block, voided epochs, checkpoints, gc boundary, receipts of control operations. It outlives every
+ * branch. Numbers handed out never come back; gaps are fine.
+ */
+#ifndef STORE_GRAPH_GRAPH_H
+#define STORE_GRAPH_GRAPH_H
+
+#include "platform/ids.h"
+#include "platform/preflight.h"
+#include "store/log/log.h"
+#include "store/schema/schema.h"
+
+#define ST_ROW_BLOCK (UINT64_C(1) << 40) /* row ids in one block */
+#define ST_FIRST_TABLE 64u               /* lock bytes below are special gates */
+
+typedef enum st_write_mode { ST_MODE_OPTIMISTIC, ST_MODE_SINGLE, ST_MODE_QUEUED } st_write_mode;
+
+typedef struct st_graph st_graph;
+
+/* Makes a graph at `path` with branch main at generation 1 (kind "init", an empty state under this schema; ids are assigned
+ * into `schema`). Preflight first. Resumable: a second init of a half-made container finishes it; a finished graph is
+ * ALREADY_EXISTS. Its one commit point is the exclusive creation of FORMAT. */
+sluice_status st_graph_init(const char *path, st_schema *schema, st_write_mode mode, pf_id *ret_graph_id,
+                            sluice_error *err);
+/* The same on an open, empty volume (tests on the sim volume). */
+sluice_status st_graph_init_on(pf_volume *volume, st_schema *schema, st_write_mode mode, pf_id *ret_graph_id,
+                               sluice_error *err);
+/* Opens. PF_WRITE runs preflight (classify always, probe once per boot and mount); PF_READ classifies and writes nothing.
+ * NOT_FOUND: no such folder; UNSUPPORTED_FORMAT: another version or no graph. */
+sluice_status st_graph_open(const char *path, pf_access access, st_graph **ret_graph, sluice_error *err);
+/* On an open volume; the graph takes the volume over (closed with it, also on failure). */
+sluice_status st_graph_open_on(pf_volume *volume, pf_access access, st_graph **ret_graph, sluice_error *err);
+void st_graph_close(st_graph *graph); /* NULL allowed */
+pf_volume *st_graph_volume(st_graph *graph);
+const pf_id *st_graph_id(const st_graph *graph);
+st_write_mode st_graph_mode(const st_graph *graph);
+pf_access st_graph_access(const st_graph *graph);
+const pf_filesystem *st_graph_filesystem(const st_graph *graph);
+
+/* ---- branches ---- */
+
+/* The incarnation that a branch name stands for; NOT_FOUND, or CORRUPT for that name only. */
+sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incarnation, sluice_error *err);
+/* Exclusive creation (temp name, sync, rename without replace, sync of refs/). ALREADY_EXISTS. */
+sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnation, sluice_error *err);
+sluice_status st_ref_remove(st_graph *graph, const char *name, uint64_t incarnation, sluice_error *err);
+typedef sluice_status st_ref_fn(void *context, const char *name, uint64_t incarnation, sluice_error *err);
+sluice_status st_ref_list(st_graph *graph, st_ref_fn *each, void *context, sluice_error *err);
+bool st_branch_name_is_valid(const char *name, size_t length);
+/* "branches/<incarnation>" into a buffer of at least 64 bytes. */
+void st_branch_folder(uint64_t incarnation, char *ret_path);
+/* The log of a branch incarnation, opened once per handle and kept until the graph is closed. */
+sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err);
+
+/* ---- control ---- */
+
+typedef struct st_control {
+    uint64_t next_table, next_property, next_incarnation, next_row_block;
+    pf_id *voided_epochs;
+    uint32_t voided_count;
+    uint64_t gc_boundary; /* generation below which main's history may be gone; per branch later */
+} st_control;
+/* The control state now. Free with st_control_free. */
+sluice_status st_control_read(st_graph *graph, st_control *ret_control, sluice_error *err);
+void st_control_free(st_control *control);
+/* Changes it: takes control's publish lock, re-reads, lets `change` edit the state, appends one record. */
+typedef sluice_status st_control_change_fn(void *context, st_control *control, sluice_error *err);
+sluice_status st_control_update(st_graph *graph, st_control_change_fn *change, void *context, pf_deadline deadline,
+                                sluice_error *err);
+/* A fresh block of ST_ROW_BLOCK row ids; *ret_first is its first id (never 0). */
+sluice_status st_control_take_row_block(st_graph *graph, pf_deadline deadline, uint64_t *ret_first, sluice_error *err);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Reading: snapshots, scans, point reads, neighbours, counts. Readers pin one generation, never block writers, never take gates
+ * and never write (but for the shared lock on the pin file, which a read-only mount or a reader's graph handle cannot make:
+ * the pin is then skipped there).
+ */
+#ifndef STORE_READ_SNAPSHOT_H
+#define STORE_READ_SNAPSHOT_H
+
+#include "store/state/state.h"
+
+typedef struct st_snapshot st_snapshot;
+
+/* Pins branch `branch` at `at` (NULL: its head; else a commit id or a generation number). */
+sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,
+                               sluice_error *err);
+void st_snapshot_close(st_snapshot *snapshot); /* NULL allowed */
+const st_view *st_snapshot_view(const st_snapshot *snapshot);
+st_graph *st_snapshot_graph(const st_snapshot *snapshot);
+/* The type by name; NOT_FOUND... as USAGE (unknown type) with the nearest name as hint. */
+sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, const st_type_def **ret_type,
+                               sluice_error *err);
+sluice_status st_snapshot_count(st_snapshot *snapshot, const st_type_def *type, uint64_t *ret_rows, sluice_error *err);
+
+/* One batch of a scan: columns as asked for, in the type's current layout (properties that the fragment lacks are null or their
+ * frozen default), plus the row ids; deleted rows are already left out. Valid until the next call on the scan. */
+typedef struct st_batch {
+    uint64_t rows;
+    st_column *columns;
+    uint32_t column_count;
+    const uint64_t *row_ids;
+    uint32_t fragment; /* number of the fragment in the table's list */
+} st_batch;
+typedef struct st_scan st_scan;
+/* `columns`: indexes into st_type_columns' layout of the type; NULL: all. Rows come in list order, then file order. */
+sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
+                           st_scan **ret_scan, sluice_error *err);
+/* *ret_batch NULL at the end. */
+sluice_status st_scan_next(st_scan *scan, const st_batch **ret_batch, sluice_error *err);
+void st_scan_close(st_scan *scan);
+/* The layout: names and types of the columns that batches have, in order. */
+const st_column_spec *st_scan_specs(const st_scan *scan, uint32_t *ret_count);
+
+/* The fragments of a table, opened once per snapshot: for probes on keys. */
+typedef struct st_table_reader st_table_reader;
+sluice_status st_table_reader_get(st_snapshot *snapshot, uint64_t table, st_table_reader **ret_reader,
+                                  sluice_error *err); /* owned by the snapshot */
+uint32_t st_table_reader_fragments(const st_table_reader *reader);
+/* Fragment i and its run for a use (NULL when the edit names none: rebuilt by scanning, in memory). */
+sluice_status st_table_reader_fragment(st_table_reader *reader, uint32_t i, st_fragment **ret_fragment,
+                                       sluice_error *err);
+sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                                  st_run **ret_run, sluice_error *err);
+bool st_table_reader_row_is_dead(const st_table_reader *reader, uint32_t i, uint64_t position);
+/* Finds the live row whose key equals row `row` of `columns`; *ret_found false when there is none. */
+sluice_status st_table_find_key(st_table_reader *reader, const st_column *const *columns, uint32_t count, uint64_t row,
+                                bool *ret_found, uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err);
+
+/* A value as text (INTERFACE "Values as text") into a buffer; a JSON value likewise. null is the caller's affair in text. */
+sluice_status st_value_text(const st_column *column, uint64_t row, pf_buffer *buffer, sluice_error *err);
+sluice_status st_value_json(const st_column *column, uint64_t row, pf_buffer *buffer, sluice_error *err);
+/* Parses text into one more value of the builder: bool, integers, floats, date, timestamp, base64, UTF-8; CONSTRAINT_TYPE
+ * (no file or line in the text; the caller adds the place). The one parser for CSV values, keys on the command line, filters. */
+sluice_status st_value_parse(const st_column_spec *spec, const char *text, size_t length, st_column_builder *builder,
+                             sluice_error *err);
+
+/* Breadth-first neighbours of a node by scanning the edge tables (adjacency indexes later). `edge` NULL: all types. */
+typedef enum st_direction { ST_OUT, ST_IN, ST_BOTH } st_direction;
+typedef sluice_status st_neighbour_fn(void *context, const st_type_def *type, const st_column *const *key,
+                                      uint32_t key_count, uint64_t row, uint32_t depth, sluice_error *err);
+sluice_status st_neighbours(st_snapshot *snapshot, const st_type_def *type, const st_column *const *key,
+                            uint32_t key_count, const st_type_def *edge, st_direction direction, uint32_t depth,
+                            st_neighbour_fn *each, void *context, sluice_error *err);
+
+/* Checks everything that the branch's head and retained generations reach; each problem is one callback. */
+typedef sluice_status st_problem_fn(void *context, const char *object, const char *problem, sluice_error *err);
+sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, void *context, uint64_t *ret_checked,
+                              sluice_error *err);
+
+#endif

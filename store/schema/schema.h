@@ -1,0 +1,100 @@
+/*
+ * Schemas: the types of a graph with their properties, keys and constraints.
+ *
+ * Two forms. The *schema file* of a user (INTERFACE: names only). The *accepted schema*, which has ids: canonical JSON at
+ * schema/<sha256>.json; its SHA-256 is the schema identity (a read-set member); the *shape* digest leaves ids out.
+ * Ids of types (table ids, from 64 on) and of properties come from control/ and never come back.
+ */
+#ifndef STORE_SCHEMA_SCHEMA_H
+#define STORE_SCHEMA_SCHEMA_H
+
+#include "platform/buffer.h"
+#include "platform/digest.h"
+#include "store/arrow/column.h"
+
+typedef struct st_value { /* a constant in a schema: default, minimum, enum member */
+    bool present, is_null;
+    st_type type;
+    bool boolean;
+    int64_t i64;  /* int32, int64, date, timestamp */
+    uint64_t u64; /* uint64 */
+    double f64;   /* float32, float64 */
+    uint8_t *bytes; /* string, bytes (owned) */
+    size_t length;
+} st_value;
+
+typedef struct st_property {
+    uint64_t id; /* 0 before acceptance */
+    char *name;
+    st_type type;
+    bool nullable;
+    st_value default_value;
+    char *renamed_from; /* NULL when absent; not part of the identity */
+    /* checks */
+    st_value minimum, maximum;
+    bool has_min_length, has_max_length;
+    uint64_t min_length, max_length; /* code points (bytes for type bytes) */
+    char *pattern;                   /* PCRE2, whole match; NULL when absent */
+    st_value *enumeration;
+    uint32_t enumeration_count;
+} st_property;
+
+typedef struct st_unique {
+    uint32_t *properties; /* indexes into the type's properties */
+    uint32_t count;
+} st_unique;
+
+#define ST_NO_LIMIT UINT64_MAX
+typedef enum st_edge_identity { ST_EDGE_PARALLEL, ST_EDGE_KEYED } st_edge_identity;
+
+typedef struct st_type_def {
+    uint64_t table; /* table id; 0 before acceptance */
+    char *name;
+    bool edge;
+    char *renamed_from;
+    st_property *properties;
+    uint32_t property_count;
+    uint32_t *key; /* node: key properties (count 0: keyed by row id); edge: identifying properties, possibly none */
+    uint32_t key_count;
+    st_edge_identity identity; /* edges: KEYED for "key": [...] (also []), PARALLEL when absent */
+    st_unique *uniques;
+    uint32_t unique_count;
+    uint32_t from, to; /* edges: indexes into the schema's types */
+    uint64_t max_out, max_in; /* edges; ST_NO_LIMIT for "*" */
+} st_type_def;
+
+typedef struct st_schema {
+    st_type_def *types; /* nodes first, then edges, each in the order of the file */
+    uint32_t type_count;
+} st_schema;
+
+/* Parses a user's schema file. CONSTRAINT-like faults of the file are INPUT_SYNTAX (exit 4) with the JSON path and line in
+ * the terminal text; names that are not allowed INVALID_NAME; size and count limits RESOURCE_LIMIT. 64-bit numbers are read
+ * exactly (not through doubles). */
+sluice_status st_schema_parse(const char *text, size_t length, const char *file_for_messages, st_schema **ret_schema,
+                              sluice_error *err);
+void st_schema_free(st_schema *schema); /* NULL allowed */
+/* Hands out ids: types get *next_table++, properties *next_property++ (in order). */
+void st_schema_assign_ids(st_schema *schema, uint64_t *next_table, uint64_t *next_property);
+/* Canonical JSON of the accepted schema (with ids), and back; decoding re-encodes and compares bytes (else CORRUPT). */
+sluice_status st_schema_encode(const st_schema *schema, pf_buffer *buffer, sluice_error *err);
+sluice_status st_schema_decode(const void *bytes, size_t length, st_schema **ret_schema, sluice_error *err);
+/* The user's form again, pretty-printed JSON (schema show). */
+sluice_status st_schema_format(const st_schema *schema, pf_buffer *buffer, sluice_error *err);
+pf_sha256 st_schema_identity(const st_schema *schema); /* of the canonical JSON */
+const st_type_def *st_schema_find(const st_schema *schema, const char *name); /* NULL when absent */
+const st_type_def *st_schema_find_table(const st_schema *schema, uint64_t table);
+/* The name that comes nearest, for did-you-mean; NULL when none is near. */
+const char *st_schema_nearest(const st_schema *schema, const char *name);
+/* The physical columns of a type's fragments: nodes its properties; edges `from`, `to` (the key of the end's type: a single
+ * member as itself, several as ST_STRUCT, a type without key ST_ROW_ID), then properties. Caller frees each and the array. */
+sluice_status st_type_columns(const st_schema *schema, const st_type_def *type, st_column_spec **ret_specs,
+                              uint32_t *ret_count, sluice_error *err);
+/* Names: 1..255 bytes of UTF-8 as INTERFACE says. */
+bool st_name_is_valid(const char *name, size_t length, bool property_of_edge);
+
+/* schema/<sha256>.json: written exclusively and synced with its folder (an existing equal one is synced and reused). */
+sluice_status st_schema_store(pf_volume *volume, const st_schema *schema, pf_sha256 *ret_identity, sluice_error *err);
+sluice_status st_schema_fetch(pf_volume *volume, const pf_sha256 *identity, st_schema **ret_schema, sluice_error *err);
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * What a generation says: commits, table entries, edits, change sets (DESIGN 2, DECISIONS "Table entry").
+ *
+ * Table state is a list of fragments, each with its set of deleted rows. It changes by edits, immutable objects that name no parent:
+ * add, delete, substitute, replace; applied in publication order to the list that stands. The state at (generation, index) is
+ * the parent's plus edits 0..index of that generation.
+ */
+#ifndef STORE_STATE_STATE_H
+#define STORE_STATE_STATE_H
+
+#include "platform/ids.h"
+#include "store/fragment/fragment.h"
+#include "store/fragment/run.h"
+#include "store/graph/graph.h"
+
+/* ---- edits ---- */
+
+/* What a run of a fragment is for. Key: node keys, or edge identities of keyed edges. */
+typedef enum st_run_use { ST_RUN_KEY, ST_RUN_FROM, ST_RUN_TO, ST_RUN_UNIQUE } st_run_use;
+typedef struct st_run_ref {
+    st_run_use use;
+    uint32_t unique; /* index of the unique tuple, for ST_RUN_UNIQUE */
+    st_run_info info;
+} st_run_ref;
+
+/* Deleted rows as a sorted array of positions is enough in memory here; on disk a portable CRoaring bitmap file
+ * (tables/<id>/deletions/<name>), 32-bit bitmaps per high word, named with its SHA-256. */
+typedef struct st_dead_ref {
+    bool present;
+    char name[72];
+    uint64_t rows;
+    pf_sha256 digest;
+} st_dead_ref;
+
+typedef struct st_edit_add {
+    st_fragment_info fragment;
+    st_run_ref *runs;
+    uint32_t run_count;
+    st_dead_ref dead;     /* rows left out by a late phase of a skipping load */
+    uint64_t first_row;   /* bound in G: id of position 0 (explicit_ids: unused); 0 until bound */
+    pf_id commit;         /* bound in G: the commit that wrote it */
+} st_edit_add;
+
+typedef struct st_edit {
+    uint64_t table;
+    st_edit_add *adds;
+    uint32_t add_count;
+    /* deletes: row ids in a deletion file; substitutes: names out, adds in; replace: the adds are the whole list. */
+    st_dead_ref deletes;
+    char (*out)[64]; /* substitute: fragment names that leave */
+    uint32_t out_count;
+    bool replace;
+} st_edit;
+void st_edit_free(st_edit *edit);
+/* {"format":"sluice-edit/1",...}: canonical; first_row and commit are not part of it (bound later). */
+sluice_status st_edit_encode(const st_edit *edit, pf_buffer *buffer, sluice_error *err);
+sluice_status st_edit_decode(const void *bytes, size_t length, st_edit *ret_edit, sluice_error *err);
+
+/* ---- change sets (K-01): what a commit did, per table and conflict space ---- */
+
+typedef enum st_space {
+    ST_SPACE_KEY_INSERTED,  /* node keys, edge identities */
+    ST_SPACE_UNIQUE_SET,    /* unique tuples set */
+    ST_SPACE_ENDPOINT_USED, /* end nodes of inserted edges, by node table */
+    ST_SPACE_KEY_DELETED,
+    ST_SPACE_UNIQUE_FREED,
+    ST_SPACE_ROW_UPDATED,
+    ST_SPACE_WHOLE_TABLE,
+    ST_SPACE_COUNT
+} st_space;
+
+/* One set of one commit: listed hashes (small) or runs of its fragments (large: run files named in the edit). */
+typedef struct st_change {
+    uint64_t table;       /* for ENDPOINT_USED: the node table */
+    st_space space;
+    uint32_t unique;      /* which unique tuple */
+    bool whole;           /* missing or unreadable: counts as everything */
+    uint64_t *hashes;     /* sorted; NULL when runs are named */
+    uint64_t hash_count;
+    struct {
+        uint64_t table;           /* where the run lies (an edge table for ENDPOINT_USED) */
+        st_run_ref run;
+        st_fragment_info fragment; /* to confirm a hash on the key itself */
+    } *runs;
+    uint32_t run_count;
+} st_change;
+typedef struct st_changes {
+    st_change *items;
+    uint32_t count;
+} st_changes;
+void st_changes_free(st_changes *changes);
+
+/* ---- commits ---- */
+
+typedef struct st_commit_edit { /* how the commit names an edit */
+    uint64_t table;
+    bool attached;          /* else staged */
+    uint32_t attachment;    /* attached: its number in the record */
+    char file[72];          /* staged: below tables/<id>/lists/ */
+    pf_sha256 digest;       /* of the edit's bytes */
+    uint64_t first_row;     /* id of the first row of the edit's first bound fragment; the others follow in order */
+    uint64_t rows, bytes;   /* added */
+} st_commit_edit;
+
+#define ST_ACTOR_MAX 64
+#define ST_MESSAGE_MAX 1024
+typedef struct st_commit {
+    pf_id id;
+    pf_id operation;       /* nil: none */
+    pf_sha256 request;     /* digest of the request */
+    pf_sha256 delta;       /* digest of the delta (slots left out) */
+    char kind[16];         /* "init", "load", "mutate", ... */
+    char actor[ST_ACTOR_MAX];
+    char *message;         /* NULL: none (owned) */
+    int64_t minted_us, time_us;
+    pf_id parents[2];      /* nil: none */
+    pf_id epoch;
+    uint64_t inserted, updated, deleted;
+    st_commit_edit *edits;
+    uint32_t edit_count;
+    uint32_t changes_attachment; /* the record's attachment that holds this commit's change set */
+} st_commit;
+
+/* ---- table entries and the view of a branch ---- */
+
+typedef struct st_listed { /* a fragment that stands in a table's list */
+    st_edit_add add;
+} st_listed;
+
+typedef struct st_table_entry {
+    uint64_t id;
+    char *name;
+    bool edge, live;
+    uint64_t rows, bytes; /* live rows and bytes of the fragments */
+    char (*pages)[72];    /* folded list: pages below tables/<id>/lists/ (with digests, see docs/format.md) */
+    uint32_t page_count;
+    struct st_entry_edit {
+        uint64_t incarnation, generation;
+        uint32_t index;   /* commit within the generation */
+        uint32_t at;      /* edit within the commit */
+    } *edits;             /* after the folded list, in publication order */
+    uint32_t edit_count;
+} st_table_entry;
+
+/* One immutable view: a (schema, state) pair of one branch at one place. What readers pin and writers call their base. */
+typedef struct st_view {
+    uint64_t incarnation;
+    uint64_t generation;
+    uint32_t index;             /* the last commit of the generation, unless opened at another one */
+    pf_sha256 digest;           /* of the generation's record */
+    pf_sha256 schema_identity;
+    st_schema *schema;
+    pf_id head;                 /* commit id at this place */
+    int64_t head_time_us;
+    st_table_entry *tables;     /* all live entries */
+    uint32_t table_count;
+    uint64_t row_block, next_row; /* row ids: the branch's block and the next free id in it */
+} st_view;
+/* The branch's newest state (log refreshed by the caller or by `refresh`). */
+sluice_status st_view_load(st_graph *graph, st_log *log, bool refresh, st_view **ret_view, sluice_error *err);
+/* The state at a commit: (generation, index). NOT_FOUND "not retained" after gc. */
+sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation, uint32_t index, st_view **ret_view,
+                              sluice_error *err);
+void st_view_free(st_view *view); /* NULL allowed */
+const st_table_entry *st_view_table(const st_view *view, uint64_t table); /* NULL when absent */
+
+/* Materialises a table: its fragments with ids bound and deletions applied, in order. */
+typedef struct st_table_list {
+    st_edit_add *fragments;
+    uint32_t count;
+    /* per fragment: sorted positions of deleted rows, NULL when none */
+    uint64_t **dead;
+    uint64_t *dead_count;
+} st_table_list;
+sluice_status st_table_materialise(st_graph *graph, const st_view *view, uint64_t table, st_table_list *ret_list,
+                                   sluice_error *err);
+void st_table_list_free(st_table_list *list);
+
+/* ---- generations: reading ---- */
+
+typedef struct st_generation {
+    uint64_t incarnation, number;
+    pf_sha256 schema_identity;
+    st_commit *commits;
+    uint32_t commit_count;
+    uint64_t row_block, next_row;
+} st_generation;
+sluice_status st_generation_decode(const st_record *record, st_generation *ret_generation, sluice_error *err);
+void st_generation_free(st_generation *generation);
+/* The change sets of one commit of a record (an unreadable one: a single item with whole = true and table 0). */
+sluice_status st_generation_changes(st_graph *graph, const st_record *record, uint32_t commit, st_changes *ret_changes,
+                                    sluice_error *err);
+/* Finds a commit of a branch by id, newest first, through the chain; NOT_FOUND. Follows the fork into parents. */
+sluice_status st_commit_find(st_graph *graph, st_log *log, const pf_id *commit, uint64_t *ret_generation,
+                             uint32_t *ret_index, sluice_error *err);
+/* Finds the commit with this operation id: in the records of the active segment and in the opening record's receipt table
+ * (the last 10,000, none older than 30 days). */
+typedef struct st_receipt {
+    pf_id operation, commit;
+    pf_sha256 request;
+    uint64_t incarnation, generation;
+    uint32_t index;
+    int64_t time_us;
+    bool expired; /* not found, and the id's own time is older than the table's oldest entry */
+} st_receipt;
+sluice_status st_receipt_find(st_graph *graph, st_log *log, const pf_id *operation, bool *ret_found,
+                              st_receipt *ret_receipt, sluice_error *err);
+
+/* ---- generations: writing (inside G, under the publish lock) ---- */
+
+/* What a write contributes; made in Prepare, never changed afterwards (its digest is checked in G). */
+typedef struct st_delta {
+    st_commit commit;           /* id, operation, request, kind, actor, message, minted, counts; the rest bound in G */
+    pf_sha256 schema_identity;  /* unchanged: the base's */
+    struct st_delta_edit {
+        st_edit edit;
+        bool staged;            /* else attached */
+        char file[72];          /* staged: its file below tables/<id>/lists/ */
+        pf_sha256 digest;       /* of the encoded edit */
+    } *edits;
+    uint32_t edit_count;
+    st_changes changes;
+} st_delta;
+void st_delta_free(st_delta *delta);
+sluice_status st_delta_encode(const st_delta *delta, pf_buffer *buffer, sluice_error *err); /* for intents; canonical */
+sluice_status st_delta_decode(const void *bytes, size_t length, st_delta *ret_delta, sluice_error *err);
+pf_sha256 st_delta_digest(const st_delta *delta); /* slots left out */
+
+/* Builds generation head.number + 1 with these deltas as its commits, in order: binds number, parents, times (never below the
+ * parent's), row ids (rows in file order from next_row; a new block from `new_row_block` when the old one is used up), totals and pages. */
+sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta *const *deltas, uint32_t count,
+                                  uint64_t new_row_block, pf_buffer *ret_manifest, pf_buffer *ret_attachments,
+                                  sluice_error *err);
+/* The opening record for a new segment that continues `head` (for st_opening_source.encode). */
+sluice_status st_opening_build(st_graph *graph, st_log *log, const st_view *head, pf_buffer *ret_manifest,
+                               pf_buffer *ret_attachments, sluice_error *err);
+/* Generation 1 of main: an empty state under this schema (for st_graph_init). */
+sluice_status st_generation_build_first(const st_schema *schema, const pf_sha256 *schema_identity, uint64_t row_block,
+                                        const pf_id *commit, pf_buffer *ret_manifest, pf_buffer *ret_attachments,
+                                        sluice_error *err);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * Jobs, tasks and who runs them.
+ *
+ * A job is conducted by one restartable function that runs phases of tasks; a task is a small, idempotent piece of work known
+ * by (phase, index) that leaves its result in the attempt's folder ("task-<n>.json", written last). Who runs tasks is an
+ * executor: inline (this process, in order; also on the sim volume) or the pool (the region's task queue; the conductor runs
+ * tasks itself while it waits). A task that was interrupted by a death is run again by another worker, a bounded number of
+ * times (WK_TASK_TRIES), then the job fails INTERNAL naming the phase.
+ */
+#ifndef WORKER_TASK_H
+#define WORKER_TASK_H
+
+#include "locks/gates.h"
+#include "platform/fail.h"
+#include "platform/ids.h"
+#include "platform/volume.h"
+#include <stdint.h>
+
+#define WK_TASK_TRIES 5u
+
+typedef struct wk_progress { /* counters that only grow; in a pool they live in the region, one line per worker */
+    uint64_t rows, bytes;
+    uint32_t phase, tasks_done, tasks_total;
+} wk_progress;
+
+typedef struct wk_executor {
+    void *context;
+    unsigned workers;
+    /* Runs tasks 0 .. count-1 of a phase to their end; the first error of the lowest-numbered failing task is returned after
+     * the running ones ended (the rest is not started). */
+    sluice_status (*run)(void *context, uint32_t phase, uint32_t count, sluice_error *err);
+    void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* progress of this process */
+    const lk_gate_hooks *gates; /* NULL without a region */
+    pf_id epoch;                /* the region's random id; a fresh one without a region */
+    bool (*allowed)(void *context); /* the fence check of this process's owner token; NULL: always */
+} wk_executor;
+
+/* What a kind of job is. `spec` is made before the workers are forked and read-only afterwards (also by workers forked later
+ * in a dead one's place); open files in it are inherited. */
+typedef struct wk_job {
+    const void *spec;
+    size_t result_size; /* of what conduct fills; at most 4096 */
+    /* In each process before its first task: opens a graph handle of its own and so on. */
+    sluice_status (*open)(const void *spec, wk_executor *executor, void **ret_context, sluice_error *err);
+    void (*close)(void *context);
+    sluice_status (*task)(void *context, uint32_t phase, uint32_t index, sluice_error *err);
+    sluice_status (*conduct)(void *context, wk_executor *executor, void *result, sluice_error *err);
+} wk_job;
+
+/* Runs a whole job in this process, one task after the other. */
+sluice_status wk_run_inline(const wk_job *job, void *result, sluice_error *err);
+
+#endif
