@@ -1,0 +1,213 @@
+/*
+ * Failpoints (see platform/failpoint.h): the parsed SLUICE_FAILPOINT, the passage counters, and the actions.
+ *
+ * A rule strikes when the counter of its point reaches exactly n, so it strikes once over all processes that share the
+ * counters. Counters start in this process; pf_failpoints_share moves what was counted so far into the shared cells.
+ */
+#include "platform/failpoint.h"
+
+static const char *const names[PF_FAILPOINT_COUNT] = {
+#define PF_FAILPOINT_NAME(identifier, name) name,
+    PF_FAILPOINTS(PF_FAILPOINT_NAME)
+#undef PF_FAILPOINT_NAME
+};
+
+const char *pf_failpoint_name(pf_failpoint point)
+{
+    return (unsigned)point < PF_FAILPOINT_COUNT ? names[point] : "none";
+}
+
+#if SLUICE_FAILPOINTS
+
+#include "platform/check.h"
+#include "platform/clock.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RULES_MAX    16
+#define SLEEP_MS_MAX UINT64_C(600000)
+
+typedef enum action { ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_SLEEP, ACTION_KILLPOOL } action;
+
+typedef struct rule {
+    pf_failpoint point;
+    action action;
+    uint32_t milliseconds;
+    uint32_t passage;
+} rule;
+
+static rule rules[RULES_MAX];
+static unsigned rule_count;
+static uint32_t own_counters[PF_FAILPOINT_COUNT];
+static uint32_t *counters = own_counters;
+static int supervisor;
+
+static bool parse_number(const char *text, size_t length, uint64_t most, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    if (length == 0 || length > 9)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    *ret_value = value;
+    return value <= most;
+}
+
+static bool parse_action(const char *text, size_t length, rule *ret_rule)
+{
+    static const struct {
+        const char *name;
+        action action;
+    } words[] = {{"kill", ACTION_KILL}, {"stop", ACTION_STOP}, {"error", ACTION_ERROR}, {"killpool", ACTION_KILLPOOL}};
+    uint64_t number;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].name) == length && memcmp(text, words[i].name, length) == 0) {
+            ret_rule->action = words[i].action;
+            return true;
+        }
+    }
+    if (length <= 6 || memcmp(text, "sleep:", 6) != 0 || !parse_number(text + 6, length - 6, SLEEP_MS_MAX, &number))
+        return false;
+    ret_rule->action = ACTION_SLEEP;
+    ret_rule->milliseconds = (uint32_t)number;
+    return true;
+}
+
+/* One "name=action[@n]". */
+static bool parse_rule(const char *text, size_t length, rule *ret_rule)
+{
+    const char *equals = memchr(text, '=', length);
+    if (!equals)
+        return false;
+    size_t name_length = (size_t)(equals - text);
+    const char *word = equals + 1;
+    size_t word_length = length - name_length - 1;
+    const char *at = memchr(word, '@', word_length);
+    *ret_rule = (rule){.point = PF_FAILPOINT_COUNT, .passage = 1};
+    if (at) {
+        uint64_t number;
+        if (!parse_number(at + 1, word_length - (size_t)(at - word) - 1, UINT32_MAX, &number) || number == 0)
+            return false;
+        ret_rule->passage = (uint32_t)number;
+        word_length = (size_t)(at - word);
+    }
+    for (unsigned i = 0; i < PF_FAILPOINT_COUNT; i++) {
+        if (strlen(names[i]) == name_length && memcmp(names[i], text, name_length) == 0)
+            ret_rule->point = (pf_failpoint)i;
+    }
+    return ret_rule->point != PF_FAILPOINT_COUNT && parse_action(word, word_length, ret_rule);
+}
+
+sluice_status pf_failpoints_init(sluice_error *err)
+{
+    const char *text = getenv("SLUICE_FAILPOINT");
+    rule_count = 0;
+    memset(own_counters, 0, sizeof own_counters);
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        if (rule_count == RULES_MAX)
+            return pf_fail(err, SLUICE_USAGE, "SLUICE_FAILPOINT: more than %d rules", RULES_MAX);
+        if (!parse_rule(text, length, &rules[rule_count])) {
+            rule_count = 0;
+            return pf_fail_private(err, SLUICE_USAGE, "SLUICE_FAILPOINT: a rule is not understood",
+                                   "SLUICE_FAILPOINT: \"%.*s\" is not name=action[@n]",
+                                   (int)(length < 200 ? length : 200), text);
+        }
+        rule_count++;
+        text += length;
+        text += *text == ',';
+    }
+    return SLUICE_OK;
+}
+
+void pf_failpoints_share(uint32_t *cells)
+{
+    if (cells == counters)
+        return;
+    if (!cells) {
+        counters = own_counters;
+        return;
+    }
+    for (unsigned i = 0; i < PF_FAILPOINT_COUNT; i++)
+        __atomic_fetch_add(&cells[i], own_counters[i], __ATOMIC_RELAXED);
+    memset(own_counters, 0, sizeof own_counters);
+    counters = cells;
+}
+
+void pf_failpoints_pool(int supervisor_pid)
+{
+    supervisor = supervisor_pid;
+}
+
+static sluice_status strike(const rule *struck, sluice_error *err)
+{
+    switch (struck->action) {
+    case ACTION_KILLPOOL:
+        if (supervisor > 0)
+            (void)kill(supervisor, SIGKILL);
+        (void)kill(getpid(), SIGKILL);
+        break;
+    case ACTION_KILL:
+        (void)kill(getpid(), SIGKILL);
+        break;
+    case ACTION_STOP:
+        (void)kill(getpid(), SIGSTOP);
+        break;
+    case ACTION_SLEEP:
+        pf_sleep_until(pf_deadline_in_ms(struck->milliseconds).monotonic_ns);
+        break;
+    case ACTION_ERROR:
+        return pf_fail(err, SLUICE_IO, "failpoint %s", names[struck->point]);
+    }
+    return SLUICE_OK;
+}
+
+sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err)
+{
+    PF_ASSERT((unsigned)point < PF_FAILPOINT_COUNT);
+    if (rule_count == 0)
+        return SLUICE_OK;
+    uint32_t passage = __atomic_add_fetch(&counters[point], 1, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < rule_count; i++) {
+        if (rules[i].point == point && rules[i].passage == passage)
+            PF_TRY(strike(&rules[i], err));
+    }
+    return SLUICE_OK;
+}
+
+#else
+
+#include <stdlib.h>
+
+/* A build without failpoints says so, instead of letting a test believe that something was tried. */
+sluice_status pf_failpoints_init(sluice_error *err)
+{
+    const char *text = getenv("SLUICE_FAILPOINT");
+    if (text && *text)
+        return pf_fail(err, SLUICE_USAGE, "SLUICE_FAILPOINT is set, but this build has no failpoints");
+    return SLUICE_OK;
+}
+
+void pf_failpoints_share(uint32_t *cells)
+{
+    (void)cells;
+}
+
+void pf_failpoints_pool(int supervisor_pid)
+{
+    (void)supervisor_pid;
+}
+
+sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err)
+{
+    (void)point;
+    (void)err;
+    return SLUICE_OK;
+}
+
+#endif
