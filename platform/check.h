@@ -2,8 +2,8 @@
  * Assertions and arithmetic.
  *
  * PF_ASSERT states an invariant of our own code, never a property of input or of bytes from disk (those are errors). It
- * stays on in every build but release; PF_ALWAYS stays on everywhere and is for invariants whose breach could damage data.
- * The *_add, *_mul helpers are for numbers that came from disk or input: they return false on overflow.
+ * stays on in every build but release; PF_ALWAYS stays on everywhere and is for invariants whose breach could damage
+ * data. The *_add, *_mul helpers are for numbers that came from disk or input: they return false on overflow.
  */
 #ifndef PLATFORM_CHECK_H
 #define PLATFORM_CHECK_H

@@ -1,6 +1,7 @@
 /*
  * Time, waiting and randomness. Everything above platform/ takes them from here and from nowhere else, so that a
- * simulation can own all three: pf_world_set installs another source for this process (tests; NULL restores the machine's).
+ * simulation can own all three: pf_world_set installs another source for this process (tests; NULL restores the
+ * machine's).
  */
 #ifndef PLATFORM_CLOCK_H
 #define PLATFORM_CLOCK_H

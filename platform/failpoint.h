@@ -1,13 +1,13 @@
 /*
  * Failpoints: named places where a test can make the real program die, stop, fail or wait.
  *
- * SLUICE_FAILPOINT=name=action[@n][,name=action[@n]...]; actions: kill (SIGKILL self), stop (SIGSTOP self), error (the place
- * fails with IO), sleep:ms, killpool (kill the supervisor, then self). @n: the n-th passage over the whole pool, once
- * (default 1). The names are one closed table, so that tests can enumerate it; `sluice version --failpoints` lists it.
- * Compiled out of release builds: PF_FAILPOINT is then SLUICE_OK.
+ * SLUICE_FAILPOINT=name=action[@n][,name=action[@n]...]; actions: kill (SIGKILL self), stop (SIGSTOP self), error (the
+ * place fails with IO), sleep:ms, killpool (kill the supervisor, then self). @n: the n-th passage over the whole pool,
+ * once (default 1). The names are one closed table, so that tests can enumerate it; `sluice version --failpoints` lists
+ * it. Compiled out of release builds: PF_FAILPOINT is then SLUICE_OK.
  *
- * Every volume call is one too: volume.create, .open, .publish, .remove, .make_folder, .remove_folder, .sync_dir, .write,
- * .sync, .lock (before the call); they belong to the same table.
+ * Every volume call is one too: volume.create, .open, .publish, .remove, .make_folder, .remove_folder, .sync_dir,
+ * .write, .sync, .lock (before the call); they belong to the same table.
  */
 #ifndef PLATFORM_FAILPOINT_H
 #define PLATFORM_FAILPOINT_H

@@ -127,6 +127,8 @@ sluice_status pf_shared_memory_make(size_t length, pf_shared_memory *ret_memory,
 {
     void *address = MAP_FAILED;
     int error_number = 0;
+    if (length == 0 || length > PF_SHARED_MEMORY_MAX)
+        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "shared memory of %zu bytes is beyond the limit", length);
     int fd = memfd_create("sluice-region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return pf_fail_errno(err, errno, "making shared memory");
