@@ -24,6 +24,9 @@ typedef struct ad_adapter {
     bool arms;            /* writes an intent before G */
     bool replays;         /* may restart its plan after a conflict */
     unsigned retry_budget;
+    /* The three below are NULL for a kind whose effects are all inert. Applies effects in order (stage F); a target that is
+     * not in its expected pre-state fails it, with the effects before it applied. */
+    sluice_status (*apply)(st_graph *graph, const ad_effect *effects, uint32_t count, sluice_error *err);
     /* How the effects of an intent stand now. */
     sluice_status (*classify)(st_graph *graph, const ad_effect *effects, uint32_t count, ad_class *ret_class,
                               sluice_error *err);

@@ -18,16 +18,26 @@ typedef struct co_attempt { /* attempts/<id>/: one per job; its lock is shared b
     pf_id id;
     char folder[64]; /* "attempts/<id>" */
     pf_file *lock;
+    /* Set by co_write_run, and `litter` also by the job (a task that was tried twice): what co_attempt_finish may skip. */
+    bool litter;          /* something staged may be named by nothing */
+    uint64_t incarnation; /* of the branch written to; 0: never came that far */
+    uint64_t since;       /* generation of the first base: nothing of this attempt is named at or before it */
 } co_attempt;
 /* Makes the folder and its lock file, takes the lock shared; synced. */
 sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
-/* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. */
+/* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. NOT_FOUND once the attempt
+ * is over. */
 sluice_status co_attempt_join(st_graph *graph, const pf_id *id, co_attempt *ret_attempt, sluice_error *err);
 void co_attempt_leave(co_attempt *attempt); /* closes; safe on a zeroed one */
-/* Removes the folder and every object that the attempt staged and that no generation or intent names; used after a known
- * outcome and by gc for dead attempts (whose lock can be taken alone). */
+/* The job's owner, after a known outcome: leaves, and removes the folder, and (when there may be litter) every object that the
+ * attempt staged and that no generation names. Best effort: what it cannot remove is co_gc's. Does nothing, successfully, while
+ * an intent still names the attempt or somebody else still holds its lock. */
+sluice_status co_attempt_finish(st_graph *graph, co_attempt *attempt, sluice_error *err);
+/* The same for any attempt whose lock can be taken alone, judged by everything that the graph's generations name. */
 sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_files, uint64_t *ret_bytes,
                                sluice_error *err);
+
+#define CO_WAIT_MS 30000
 
 typedef struct co_request {
     const char *branch;     /* name */
@@ -37,7 +47,9 @@ typedef struct co_request {
     const char *actor;      /* for the commit; NULL: "cli" */
     const char *message;    /* NULL: none */
     pf_id if_head;          /* nil: unconditional */
-    int64_t wait_ms;        /* bound of every wait for gates and the publish lock; 0: the default */
+    int64_t wait_ms;        /* bound of every wait for gates and the publish lock; 0: CO_WAIT_MS */
+    const uint64_t *tables; /* the tables that it will touch or probe, where the caller knows them before it prepares: an */
+    uint32_t table_count;   /* unresolvable intent then fails the write before an hour of staging instead of after it */
 } co_request;
 
 typedef struct co_receipt {
@@ -57,12 +69,13 @@ typedef struct co_write {
     st_graph *graph;
     const co_request *request;
     wk_executor *executor;
-    const co_attempt *attempt;
+    co_attempt *attempt;
     st_snapshot *base;      /* pinned, after A */
     uint32_t plan_number;   /* 0, 1, 2, ... : staged names of a plan carry it */
     /* filled by the plan half: */
-    st_delta delta;
-    co_read_set reads;
+    st_delta delta;         /* the machine has filled commit's id, operation, request, kind, actor, message, minted time, and
+                             * the schema identity: the plan adds counts, edits, change sets. No edit: nothing to do, no commit */
+    co_read_set reads;      /* incarnation, schema identity and head are there already */
     lk_gate_key *gates;     /* malloc'd; the machine frees it */
     uint32_t gate_count;
     ad_effect *effects;     /* visible by themselves; malloc'd */
@@ -75,12 +88,15 @@ sluice_status co_write_set_request(co_write *write, const pf_sha256 *request, bo
 typedef struct co_writer {
     const ad_adapter *adapter;
     void *context;
+    /* Called once, and again only when the schema changed under it. NULL: none. */
     sluice_status (*payload)(void *context, co_write *write, sluice_error *err);
+    /* Called for each plan, with write->base and write->plan_number new. */
     sluice_status (*plan)(void *context, co_write *write, sluice_error *err);
 } co_writer;
 
-/* Runs A to H. On failure err carries phase, committed, acknowledged, operation and commit id. */
-sluice_status co_write_run(st_graph *graph, const co_request *request, const co_attempt *attempt,
+/* Runs A to H. On failure err carries phase, committed, acknowledged, operation and commit id. The executor's fence check
+ * (when it has one) is installed in the graph's volume and stays there: it must live as long as the graph's handle. */
+sluice_status co_write_run(st_graph *graph, const co_request *request, co_attempt *attempt,
                            wk_executor *executor, const co_writer *writer, co_receipt *ret_receipt, sluice_error *err);
 
 #endif

@@ -33,6 +33,9 @@ typedef struct wk_executor {
     const lk_gate_hooks *gates; /* NULL without a region */
     pf_id epoch;                /* the region's random id; a fresh one without a region */
     bool (*allowed)(void *context); /* the fence check of this process's owner token; NULL: always */
+    /* Has the user taken the job back (SIGINT)? Asked between steps until the write is armed or enters its publish; a yes ends it
+     * with CANCELLED and nothing changed. Later it is not asked any more: the write ends normally. NULL: never. */
+    bool (*cancelled)(void *context);
 } wk_executor;
 
 /* What a kind of job is. `spec` is made before the workers are forked and read-only afterwards (also by workers forked later
