@@ -1,9 +1,10 @@
 /*
- * Control documents: canonical JSON (fixed key order, no spare white space, one LF at the end), written by this writer and
- * read with cJSON. 64-bit integers, ids and digests are strings in control documents, since cJSON keeps numbers as doubles.
+ * Control documents: canonical JSON (fixed key order, no spare white space, one LF at the end), written by this writer
+ * and read with cJSON. 64-bit integers, ids and digests are strings in control documents, since cJSON keeps numbers as
+ * doubles.
  *
- * st_json_parse refuses: not UTF-8, U+0000 (also escaped), duplicate names, depth over 32, bytes behind the document. Whoever
- * decodes a control document re-encodes it and compares the bytes (F-07): st_json_check_canonical does that.
+ * st_json_parse refuses: not UTF-8, U+0000 (also escaped), duplicate names, depth over 32, bytes behind the document.
+ * Whoever decodes a control document re-encodes it and compares the bytes (F-07): st_json_check_canonical does that.
  */
 #ifndef STORE_FORMAT_JSON_H
 #define STORE_FORMAT_JSON_H
@@ -14,6 +15,12 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#define ST_JSON_DEPTH 32
+
+/* The bytes of the UTF-8 sequence at `bytes` (1 to 4), 0 when there is none. */
+size_t st_utf8_sequence(const uint8_t *bytes, size_t length);
+bool st_utf8_is_valid(const void *bytes, size_t length);
 
 /* A writer over a buffer; the first error sticks and is returned by st_json_end. */
 typedef struct st_json {
@@ -30,31 +37,40 @@ void st_json_object_end(st_json *json);
 void st_json_array(st_json *json); /* [ */
 void st_json_array_end(st_json *json);
 void st_json_name(st_json *json, const char *name);
-void st_json_text(st_json *json, const char *text);                        /* UTF-8 */
-void st_json_bytes_text(st_json *json, const void *text, size_t length);   /* UTF-8 of a given length, may hold NUL */
+void st_json_text(st_json *json, const char *text);                      /* UTF-8 */
+void st_json_bytes_text(st_json *json, const void *text, size_t length); /* UTF-8 of a given length, may hold NUL */
+/* The same for bytes of unknown origin (a rejected record, a file name): what is not UTF-8 becomes U+FFFD. In the other
+ * two it is an error (INTERNAL at st_json_end). */
+void st_json_lossy_text(st_json *json, const void *text, size_t length);
 void st_json_bool(st_json *json, bool value);
 void st_json_null(st_json *json);
-void st_json_number(st_json *json, int64_t value);   /* a bare number: |value| < 2^53 in control documents */
+void st_json_number(st_json *json, int64_t value);    /* a bare number: |value| < 2^53 in control documents */
 void st_json_unsigned(st_json *json, uint64_t value); /* likewise; for output to users any value */
-void st_json_u64(st_json *json, uint64_t value);     /* "123": a 64-bit integer as a string */
-void st_json_double(st_json *json, double value);    /* shortest form that reads back equal; finite only */
+void st_json_u64(st_json *json, uint64_t value);      /* "123": a 64-bit integer as a string */
+void st_json_double(st_json *json, double value);     /* shortest form that reads back equal; finite only */
 void st_json_raw(st_json *json, const char *text, size_t length); /* already JSON */
 void st_json_id(st_json *json, const pf_id *id);
 void st_json_sha256(st_json *json, const pf_sha256 *digest);
 
+/* CORRUPT with the byte where it breaks; whoever reads a user's document maps that to INPUT_SYNTAX. */
 sluice_status st_json_parse(const void *bytes, size_t length, cJSON **ret_document, sluice_error *err);
-/* Field readers for control documents: CORRUPT with the document's kind and the field's name when absent or of another type. */
+/* Field readers for control documents: CORRUPT with the document's kind and the field's name when absent or of another
+ * type. */
 sluice_status st_json_get_u64(const cJSON *object, const char *name, uint64_t *ret_value, sluice_error *err);
 sluice_status st_json_get_number(const cJSON *object, const char *name, int64_t *ret_value, sluice_error *err);
 sluice_status st_json_get_text(const cJSON *object, const char *name, const char **ret_text, sluice_error *err);
 sluice_status st_json_get_id(const cJSON *object, const char *name, pf_id *ret_id, sluice_error *err);
 sluice_status st_json_get_sha256(const cJSON *object, const char *name, pf_sha256 *ret_digest, sluice_error *err);
+/* A decimal number without sign, spaces or leading zeros that fits 64 bits. */
+bool st_json_text_is_u64(const char *text, uint64_t *ret_value);
 sluice_status st_json_get_array(const cJSON *object, const char *name, const cJSON **ret_array, sluice_error *err);
 sluice_status st_json_get_object(const cJSON *object, const char *name, const cJSON **ret_object, sluice_error *err);
 sluice_status st_json_get_bool(const cJSON *object, const char *name, bool *ret_value, sluice_error *err);
-/* "format" of the document must be `expected` ("sluice-edit/1"): another version is UNSUPPORTED_FORMAT, else CORRUPT. */
+/* "format" of the document must be `expected` ("sluice-edit/1"): another version is UNSUPPORTED_FORMAT, else CORRUPT.
+ */
 sluice_status st_json_check_format(const cJSON *object, const char *expected, sluice_error *err);
 /* The bytes that were read equal the bytes that the decoded value encodes to (CORRUPT otherwise). */
-sluice_status st_json_check_canonical(const void *read, size_t read_length, const pf_buffer *encoded, sluice_error *err);
+sluice_status st_json_check_canonical(const void *read, size_t read_length, const pf_buffer *encoded,
+                                      sluice_error *err);
 
 #endif
