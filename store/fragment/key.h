@@ -4,9 +4,10 @@
  * A key is one or more columns read at one row (a node's key properties, an edge's from/to and key properties, a unique
  * tuple). Canonical bytes: per member its length as u32 little-endian, then its bytes (integers and bool 8 bytes
  * little-endian two's complement whatever the width, floats as float64 bits with -0.0 as 0.0, strings and bytes as they
- * are, date and timestamp as integers, structs flattened); a null member is length 0xFFFFFFFF. Injective.
- * Hash: a single integer-like member is mixed by a bijection of 64 bits (so equal hashes are equal keys); anything else is
- * XXH3-64 of the canonical bytes. SLUICE_TEST_EQUAL_HASHES=1 (builds with failpoints) forces all hashes to 7.
+ * are, date and timestamp as integers, structs flattened); a null member is length 0xFFFFFFFF. Injective. Equality is
+ * equality of canonical bytes, so an int32 equals the int64 of the same value. Hash: a single integer-like member that
+ * is not null is mixed by a bijection of 64 bits (so equal hashes are equal keys); anything else is XXH3-64 of the
+ * canonical bytes. SLUICE_TEST_EQUAL_HASHES=1 (builds with failpoints) forces all hashes to 7.
  */
 #ifndef STORE_FRAGMENT_KEY_H
 #define STORE_FRAGMENT_KEY_H
@@ -15,6 +16,9 @@
 #include "store/arrow/column.h"
 
 #define ST_KEY_BYTES_MAX 1024u
+#define ST_KEY_LEAVES_MAX                                                                                              \
+    (3 * ST_KEY_MEMBERS_MAX) /* members after flattening: both ends of an edge and its own key                         \
+                              */
 
 /* Hashes rows [0, n) of the key made of `count` columns into ret_hashes. */
 void st_key_hash_rows(const st_column *const *columns, uint32_t count, uint64_t rows, uint64_t *ret_hashes);
@@ -24,7 +28,7 @@ bool st_key_has_null(const st_column *const *columns, uint32_t count, uint64_t r
 /* Appends the canonical bytes. RESOURCE_LIMIT beyond ST_KEY_BYTES_MAX. */
 sluice_status st_key_encode(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,
                             sluice_error *err);
-/* True when equal hashes prove equal keys (one integer-like member, and hashes not forced). */
+/* True when equal hashes of keys without nulls prove equal keys (one integer-like member, and hashes not forced). */
 bool st_key_hash_is_exact(const st_column *const *columns, uint32_t count);
 
 #endif
