@@ -7,30 +7,31 @@
  * | LK_BYTE_PUBLISH 2      | publish lock: the one who appends                   | inside G       |
  * | LK_BYTE_ADMISSION 3    | admission: single/queued alone, optimistic shared   | whole write    |
  * | table id (>= 64)       | table gate: keyed writers shared, overwrite alone   | whole attempt  |
- * | LK_TURNSTILE + byte    | turnstile of that byte: exclusive takers hold it while waiting; shared takers pass through it |
+ * | LK_TURNSTILE + byte    | turnstile of that byte: exclusive takers hold it while they wait, shared ones pass it |
  *
- * The kernel releases them when the owner is gone; counted per process (two holds of one byte by one handle are one kernel
- * lock), never upgraded. Graph-wide bytes lie in locks/graph: 0 refs, 1 reclaim, 2 retention claim, 3 host.
+ * The kernel releases them when the owner is gone; counted per process (two holds of one byte by one handle are one
+ * kernel lock), never upgraded. Graph-wide bytes lie in locks/graph: 0 refs, 1 reclaim, 2 retention claim, 3 host.
  */
 #ifndef LOCKS_OSLOCK_H
 #define LOCKS_OSLOCK_H
 
 #include "platform/volume.h"
 
-#define LK_BYTE_SCHEMA 0u
-#define LK_BYTE_BRANCH 1u
-#define LK_BYTE_PUBLISH 2u
-#define LK_BYTE_ADMISSION 3u
-#define LK_TURNSTILE (UINT64_C(1) << 62)
-#define LK_GRAPH_REFS 0u
-#define LK_GRAPH_RECLAIM 1u
+#define LK_BYTE_SCHEMA     0u
+#define LK_BYTE_BRANCH     1u
+#define LK_BYTE_PUBLISH    2u
+#define LK_BYTE_ADMISSION  3u
+#define LK_TURNSTILE       (UINT64_C(1) << 62)
+#define LK_GRAPH_REFS      0u
+#define LK_GRAPH_RECLAIM   1u
 #define LK_GRAPH_RETENTION 2u
-#define LK_GRAPH_HOST 3u
+#define LK_GRAPH_HOST      3u
 
 typedef struct lk_lockfile lk_lockfile;
 /* Opens an existing lock file ("branches/1/locks") on a descriptor of its own. */
 sluice_status lk_lockfile_open(pf_volume *volume, const char *path, lk_lockfile **ret_lockfile, sluice_error *err);
 void lk_lockfile_close(lk_lockfile *lockfile); /* releases all; NULL allowed */
+/* LIVE_WRITER_CONTENTION at the deadline; a deadline that has passed is one try. FENCED when the file was replaced. */
 sluice_status lk_take(lk_lockfile *lockfile, uint64_t byte, pf_lock_mode mode, pf_deadline deadline, sluice_error *err);
 void lk_release(lk_lockfile *lockfile, uint64_t byte);
 
