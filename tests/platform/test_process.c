@@ -103,11 +103,8 @@ static int supervise(void *context)
     bool in_child = false;
     if (pf_fork(&child, &in_child, &err) != SLUICE_OK)
         return 1;
-    if (in_child) {
-        for (;;)
-            (void)pause();
-    }
-    __atomic_store_n(&shared->worker, (unsigned)child.pid, __ATOMIC_RELEASE);
+    if (in_child) /* tells itself, so that it is set up when the supervisor is killed */
+        __atomic_store_n(&shared->worker, (unsigned)getpid(), __ATOMIC_RELEASE);
     while (pause() < 0)
         continue;
     return 0;
