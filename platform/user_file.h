@@ -1,0 +1,73 @@
+/*
+ * The user's own files, outside any graph: inputs of a load, schema files, exports, rejects.
+ *
+ * Their paths are the user's and links in them are followed; they stand in terminal texts only, never in messages. "-"
+ * is standard input or output. Nothing here belongs to the durability contract: an output is synced when its caller
+ * asks for it. A handle may be inherited over fork as long as only pf_input_read_at is used on it.
+ */
+#ifndef PLATFORM_USER_FILE_H
+#define PLATFORM_USER_FILE_H
+
+#include "platform/buffer.h"
+#include "platform/fail.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- inputs ---- */
+
+typedef struct pf_input pf_input;
+
+/* What a regular input looked like; two equal ones are, as far as the system tells, the same bytes. */
+typedef struct pf_input_identity {
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
+} pf_input_identity;
+
+/* USAGE when there is no such file or it is a folder; PERMISSION when it may not be read. */
+sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error *err);
+void pf_input_close(pf_input *input); /* NULL allowed */
+/* True: a regular file, read by ranges, its size known. False: a pipe, a terminal, a device or standard input, read
+ * once from front to end. */
+bool pf_input_is_regular(const pf_input *input);
+/* The path as it was given, for the terminal ("standard input" for "-"). */
+const char *pf_input_name(const pf_input *input);
+/* As of now. All zero for what is not regular. */
+sluice_status pf_input_identify(pf_input *input, pf_input_identity *ret_identity, sluice_error *err);
+/* INPUT_CHANGED when the file, or the file that its name stands for, is no longer the one of `identity`. Nothing to
+ * check on what is not regular. */
+sluice_status pf_input_check(pf_input *input, const pf_input_identity *identity, sluice_error *err);
+/* Up to `length` bytes at `offset` of a regular input; fewer only at its end. */
+sluice_status pf_input_read_at(pf_input *input, uint64_t offset, void *bytes, size_t length, size_t *ret_got,
+                               sluice_error *err);
+/* The next up to `length` bytes of any input; 0 only at its end. Waits for a pipe's writer. */
+sluice_status pf_input_read(pf_input *input, void *bytes, size_t length, size_t *ret_got, sluice_error *err);
+/* A whole small file or stream, appended to `buffer`; RESOURCE_LIMIT when it holds more than `limit` bytes. */
+sluice_status pf_input_read_all(const char *path, size_t limit, pf_buffer *buffer, sluice_error *err);
+
+/* ---- outputs ---- */
+
+typedef struct pf_output pf_output;
+
+typedef enum pf_output_mode {
+    PF_OUTPUT_NEW,    /* ALREADY_EXISTS when something is there */
+    PF_OUTPUT_REPLACE /* emptied when it is there */
+} pf_output_mode;
+
+/* USAGE when the folder is missing or the path is a folder. Permissions follow the umask. */
+sluice_status pf_output_open(const char *path, pf_output_mode mode, pf_output **ret_output, sluice_error *err);
+/* Buffered. After an error every later call on this output fails with it. */
+sluice_status pf_output_write(pf_output *output, const void *bytes, size_t length, sluice_error *err);
+/* Hands what is buffered to the system. */
+sluice_status pf_output_flush(pf_output *output, sluice_error *err);
+/* Flushes, syncs when asked (content, and the name of a new file), closes. An output is complete only when this
+ * succeeded; the handle is gone in any case. NULL allowed. */
+sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err);
+/* Gives up: closes without flushing and removes the file if this output made it. NULL allowed. */
+void pf_output_discard(pf_output *output);
+uint64_t pf_output_bytes(const pf_output *output); /* given to pf_output_write so far */
+
+/* Makes one folder for outputs; ALREADY_EXISTS when something is there, USAGE when its parent is missing. */
+sluice_status pf_output_make_folder(const char *path, sluice_error *err);
+
+#endif

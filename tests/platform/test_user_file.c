@@ -1,0 +1,329 @@
+/*
+ * Files of the user's: inputs that change are noticed, streams are read to their end, outputs report what went wrong.
+ */
+#include "tests/support/child.h"
+#include "tests/support/folder.h"
+#include "tests/support/test.h"
+
+#include "platform/clock.h"
+#include "platform/user_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static sluice_error err;
+
+static int with_folder(void **state)
+{
+    *state = test_folder_make();
+    return 0;
+}
+
+static int without_folder(void **state)
+{
+    test_folder_remove(*state);
+    return 0;
+}
+
+static void put(const char *path, const char *text)
+{
+    pf_output *output;
+
+    ASSERT_OK(pf_output_open(path, PF_OUTPUT_REPLACE, &output, &err));
+    ASSERT_OK(pf_output_write(output, text, strlen(text), &err));
+    ASSERT_OK(pf_output_close(output, false, &err));
+}
+
+static void a_regular_input_is_read_by_ranges(void **state)
+{
+    char *path = test_path(*state, "people.csv"), got[16];
+    pf_input *input;
+    size_t size;
+
+    put(path, "0123456789");
+    ASSERT_OK(pf_input_open(path, &input, &err));
+    assert_true(pf_input_is_regular(input));
+    assert_string_equal(pf_input_name(input), path);
+    ASSERT_OK(pf_input_read_at(input, 7, got, sizeof got, &size, &err));
+    assert_int_equal(size, 3);
+    assert_memory_equal(got, "789", 3);
+    ASSERT_OK(pf_input_read(input, got, 4, &size, &err));
+    ASSERT_OK(pf_input_read(input, got, 16, &size, &err));
+    assert_int_equal(size, 6);
+    assert_memory_equal(got, "456789", 6);
+    ASSERT_OK(pf_input_read(input, got, 16, &size, &err));
+    assert_int_equal(size, 0);
+    pf_input_close(input);
+    free(path);
+}
+
+static void a_missing_input_is_a_usage_error(void **state)
+{
+    char *path = test_path(*state, "none.csv");
+    pf_input *input;
+
+    ASSERT_FAILS(SLUICE_USAGE, pf_input_open(path, &input, &err));
+    assert_null(strstr(err.message, "none.csv"));
+    assert_non_null(strstr(err.text, "none.csv"));
+    ASSERT_FAILS(SLUICE_USAGE, pf_input_open(*state, &input, &err)); /* a folder */
+    ASSERT_FAILS(SLUICE_USAGE, pf_input_open("", &input, &err));
+    free(path);
+}
+
+static void a_changed_input_is_noticed(void **state)
+{
+    char *path = test_path(*state, "a.csv"), *other = test_path(*state, "b.csv");
+    pf_input_identity before;
+    pf_input *input;
+    struct stat st;
+    int fd;
+
+    put(path, "one");
+    ASSERT_OK(pf_input_open(path, &input, &err));
+    ASSERT_OK(pf_input_identify(input, &before, &err));
+    assert_int_equal(before.size, 3);
+    ASSERT_OK(pf_input_check(input, &before, &err));
+    /* the same length, and the modification time set back */
+    assert_int_equal(stat(path, &st), 0);
+    for (unsigned i = 0; i < 1000; i++) { /* until the clock of the file system has ticked */
+        struct stat now;
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(pwrite(fd, "two", 3, 0), 3);
+        assert_int_equal(futimens(fd, (struct timespec[]){st.st_atim, st.st_mtim}), 0);
+        assert_int_equal(close(fd), 0);
+        assert_int_equal(stat(path, &now), 0);
+        if (now.st_ctim.tv_nsec != st.st_ctim.tv_nsec)
+            break;
+        pf_backoff(i, PF_FOREVER);
+    }
+    ASSERT_FAILS(SLUICE_INPUT_CHANGED, pf_input_check(input, &before, &err));
+    ASSERT_OK(pf_input_identify(input, &before, &err));
+    ASSERT_OK(pf_input_check(input, &before, &err));
+    /* another file under the same name */
+    put(other, "two");
+    assert_int_equal(rename(other, path), 0);
+    ASSERT_FAILS(SLUICE_INPUT_CHANGED, pf_input_check(input, &before, &err));
+    assert_int_equal(unlink(path), 0);
+    ASSERT_FAILS(SLUICE_INPUT_CHANGED, pf_input_check(input, &before, &err));
+    pf_input_close(input);
+    free(path);
+    free(other);
+}
+
+static int feed(void *context)
+{
+    int fd = open(context, O_WRONLY | O_CLOEXEC);
+
+    for (int i = 0; i < 1000; i++)
+        if (write(fd, "0123456789", 10) != 10)
+            return 1;
+    return close(fd);
+}
+
+static void a_pipe_is_read_to_its_end(void **state)
+{
+    char *path = test_path(*state, "pipe");
+    pf_input_identity identity;
+    pf_buffer all = {0};
+    pf_input *input;
+    pid_t child;
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    child = test_child(feed, path);
+    ASSERT_OK(pf_input_open(path, &input, &err));
+    assert_false(pf_input_is_regular(input));
+    ASSERT_OK(pf_input_identify(input, &identity, &err));
+    ASSERT_OK(pf_input_check(input, &identity, &err));
+    for (size_t got = 1; got > 0;) {
+        ASSERT_OK(pf_buffer_reserve(&all, 4096, &err));
+        ASSERT_OK(pf_input_read(input, all.data + all.length, 4096, &got, &err));
+        all.length += got;
+    }
+    assert_int_equal(all.length, 10000);
+    assert_memory_equal(all.data + 9990, "0123456789", 10);
+    pf_input_close(input);
+    test_child_expect_exit(child, 0);
+    pf_buffer_free(&all);
+    free(path);
+}
+
+static void a_small_file_is_read_whole_up_to_a_limit(void **state)
+{
+    char *path = test_path(*state, "schema");
+    pf_buffer all = {0};
+
+    put(path, "0123456789");
+    ASSERT_OK(pf_buffer_append_text(&all, "x", &err));
+    ASSERT_OK(pf_input_read_all(path, 10, &all, &err));
+    assert_int_equal(all.length, 11);
+    assert_memory_equal(all.data, "x0123456789", 11);
+    ASSERT_FAILS(SLUICE_RESOURCE_LIMIT, pf_input_read_all(path, 9, &all, &err));
+    assert_int_equal(all.length, 11);
+    pf_buffer_free(&all);
+    free(path);
+}
+
+static void an_output_is_new_or_replaced_as_asked(void **state)
+{
+    char *path = test_path(*state, "out"), *deep = test_path(*state, "no/out");
+    pf_buffer all = {0};
+    pf_output *output;
+
+    ASSERT_OK(pf_output_open(path, PF_OUTPUT_NEW, &output, &err));
+    ASSERT_OK(pf_output_write(output, "12345", 5, &err));
+    assert_int_equal(pf_output_bytes(output), 5);
+    ASSERT_OK(pf_output_close(output, true, &err));
+    ASSERT_FAILS(SLUICE_ALREADY_EXISTS, pf_output_open(path, PF_OUTPUT_NEW, &output, &err));
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_open(deep, PF_OUTPUT_NEW, &output, &err));
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_open(*state, PF_OUTPUT_REPLACE, &output, &err));
+    put(path, "ab");
+    ASSERT_OK(pf_input_read_all(path, 100, &all, &err));
+    assert_int_equal(all.length, 2);
+    pf_buffer_free(&all);
+    free(path);
+    free(deep);
+}
+
+static void a_given_up_output_leaves_nothing_of_its_own(void **state)
+{
+    char *path = test_path(*state, "out"), *old = test_path(*state, "old");
+    pf_output *output;
+
+    ASSERT_OK(pf_output_open(path, PF_OUTPUT_NEW, &output, &err));
+    ASSERT_OK(pf_output_write(output, "12345", 5, &err));
+    pf_output_discard(output);
+    assert_int_equal(access(path, F_OK), -1);
+    put(old, "x");
+    ASSERT_OK(pf_output_open(old, PF_OUTPUT_REPLACE, &output, &err));
+    pf_output_discard(output);
+    assert_int_equal(access(old, F_OK), 0);
+    free(path);
+    free(old);
+}
+
+static void large_and_small_writes_keep_their_order(void **state)
+{
+    char *path = test_path(*state, "out");
+    size_t large = 700000, total = 0;
+    uint8_t *bytes = malloc(large);
+    pf_buffer all = {0};
+    pf_output *output;
+
+    assert_non_null(bytes);
+    ASSERT_OK(pf_output_open(path, PF_OUTPUT_NEW, &output, &err));
+    for (unsigned i = 0; i < 6; i++) {
+        size_t length = i % 2 == 0 ? 1000 + i : large;
+        memset(bytes, (int)('a' + i), length);
+        ASSERT_OK(pf_output_write(output, bytes, length, &err));
+        total += length;
+    }
+    ASSERT_OK(pf_output_close(output, false, &err));
+    ASSERT_OK(pf_input_read_all(path, 10000000, &all, &err));
+    assert_int_equal(all.length, total);
+    for (size_t i = 1; i < all.length; i++)
+        assert_true(all.data[i] == all.data[i - 1] || all.data[i] == all.data[i - 1] + 1);
+    pf_buffer_free(&all);
+    free(bytes);
+    free(path);
+}
+
+/* Runs in a child, which may be bounded. */
+static int write_beyond_a_limit(void *context)
+{
+    static uint8_t bytes[1 << 20];
+    struct rlimit limit = {.rlim_cur = 100000, .rlim_max = 100000};
+    pf_output *output;
+    sluice_error e;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || pf_output_open(context, PF_OUTPUT_NEW, &output, &e) != SLUICE_OK)
+        return 1;
+    if (pf_output_write(output, bytes, sizeof bytes, &e) != SLUICE_RESOURCE_LIMIT)
+        return 2;
+    if (pf_output_write(output, bytes, 1, &e) != SLUICE_RESOURCE_LIMIT) /* it sticks */
+        return 3;
+    return pf_output_close(output, false, &e) == SLUICE_RESOURCE_LIMIT ? 0 : 4;
+}
+
+static void a_failed_write_is_told_by_every_later_call(void **state)
+{
+    char *path = test_path(*state, "out");
+
+    test_child_expect_exit(test_child(write_beyond_a_limit, path), 0);
+    free(path);
+}
+
+static void a_full_device_is_told_at_the_close_at_the_latest(void **state)
+{
+    pf_output *output;
+
+    (void)state;
+    ASSERT_OK(pf_output_open("/dev/full", PF_OUTPUT_REPLACE, &output, &err));
+    ASSERT_OK(pf_output_write(output, "x", 1, &err));
+    ASSERT_FAILS(SLUICE_NO_SPACE, pf_output_close(output, false, &err));
+}
+
+static int read_standard_input(void *context)
+{
+    int ends[2];
+    pf_input *input;
+    char got[8];
+    size_t size;
+    sluice_error e;
+
+    (void)context;
+    if (pipe2(ends, O_CLOEXEC) != 0 || dup2(ends[0], STDIN_FILENO) < 0 || write(ends[1], "hello", 5) != 5)
+        return 1;
+    (void)close(ends[1]);
+    if (pf_input_open("-", &input, &e) != SLUICE_OK || pf_input_is_regular(input))
+        return 2;
+    if (pf_input_read(input, got, sizeof got, &size, &e) != SLUICE_OK || size != 5 || memcmp(got, "hello", 5) != 0)
+        return 3;
+    if (pf_input_read(input, got, sizeof got, &size, &e) != SLUICE_OK || size != 0)
+        return 4;
+    pf_input_close(input);
+    return 0;
+}
+
+static void a_dash_is_standard_input(void **state)
+{
+    (void)state;
+    test_child_expect_exit(test_child(read_standard_input, NULL), 0);
+}
+
+static void a_folder_for_outputs_is_made_once(void **state)
+{
+    char *path = test_path(*state, "export"), *deep = test_path(*state, "a/b");
+
+    ASSERT_OK(pf_output_make_folder(path, &err));
+    ASSERT_FAILS(SLUICE_ALREADY_EXISTS, pf_output_make_folder(path, &err));
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_make_folder(deep, &err));
+    free(path);
+    free(deep);
+}
+
+int main(void)
+{
+#define WITH(test) cmocka_unit_test_setup_teardown(test, with_folder, without_folder)
+    const struct CMUnitTest tests[] = {
+        WITH(a_regular_input_is_read_by_ranges),
+        WITH(a_missing_input_is_a_usage_error),
+        WITH(a_changed_input_is_noticed),
+        WITH(a_pipe_is_read_to_its_end),
+        WITH(a_small_file_is_read_whole_up_to_a_limit),
+        WITH(an_output_is_new_or_replaced_as_asked),
+        WITH(a_given_up_output_leaves_nothing_of_its_own),
+        WITH(large_and_small_writes_keep_their_order),
+        WITH(a_failed_write_is_told_by_every_later_call),
+        WITH(a_full_device_is_told_at_the_close_at_the_latest),
+        WITH(a_dash_is_standard_input),
+        WITH(a_folder_for_outputs_is_made_once),
+    };
+    return cmocka_run_group_tests_name("the user's files", tests, NULL, NULL);
+}
