@@ -1,10 +1,11 @@
 /*
  * Fragments: immutable Arrow IPC files (.arrow) that hold the rows of one table.
  *
- * File: "ARROW1", schema message, record batches (64-byte aligned buffers, optionally zstd per buffer), footer. Fields carry
- * metadata sluice.property=<decimal id>; the schema carries sluice.format=fragment/1, sluice.table=<id>. The footer's custom metadata
- * carries XXH3-128 of every buffer of every batch (key sluice.checksums: hex, in file order). The *footer digest* is the SHA-256
- * of the footer bytes and stands in the table's edit: it binds everything. pyarrow, polars, DuckDB read the file unchanged.
+ * File: "ARROW1", schema message, record batches (64-byte aligned buffers, optionally zstd per buffer), footer. Fields
+ * carry metadata sluice.property=<decimal id>; the schema carries sluice.format=fragment/1, sluice.table=<id>. The
+ * footer's custom metadata carries XXH3-128 of every buffer of every batch (key sluice.checksums: hex, in file order).
+ * The *footer digest* is the SHA-256 of the footer bytes and stands in the table's edit: it binds everything. pyarrow,
+ * polars, DuckDB read the file unchanged.
  *
  * Reading: mapped; a buffer is checked against its XXH3-128 when it is first touched, once per process and open handle;
  * damage is CORRUPT and names the file by its relative path (made of ids only).
@@ -18,11 +19,11 @@
 
 /* What an edit records about a fragment. */
 typedef struct st_fragment_info {
-    char name[64];        /* file name below tables/<id>/fragments/: "<attempt id>-<n>.arrow" */
+    char name[64]; /* file name below tables/<id>/fragments/: "<attempt id>-<n>.arrow" */
     uint64_t rows;
-    uint64_t bytes;       /* of the file */
-    pf_sha256 footer;     /* digest of the footer */
-    bool explicit_ids;    /* has columns _row_id and _commit (else ids are bound: first id + position) */
+    uint64_t bytes;    /* of the file */
+    pf_sha256 footer;  /* digest of the footer */
+    bool explicit_ids; /* has columns _row_id and _commit (else ids are bound: first id + position) */
 } st_fragment_info;
 
 typedef struct st_fragment_writer st_fragment_writer;
@@ -38,7 +39,8 @@ void st_fragment_abandon(st_fragment_writer *writer); /* closes; the file stays 
 
 typedef struct st_fragment st_fragment;
 
-/* Opens and checks structure and footer digest (CORRUPT on any mismatch, NOT_FOUND never: a missing file is CORRUPT). */
+/* Opens and checks structure and footer digest (CORRUPT on any mismatch, NOT_FOUND never: a missing file is CORRUPT).
+ */
 sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
                                st_fragment **ret_fragment, sluice_error *err);
 void st_fragment_close(st_fragment *fragment); /* NULL allowed */

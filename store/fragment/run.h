@@ -1,10 +1,10 @@
 /*
  * Runs: immutable files of sorted (64-bit hash, row position) pairs, mapped read-only (tables/<id>/keys/<name>.run).
  *
- * One format for key runs (a fragment's node keys or edge identities), end runs (the from or to keys of an edge fragment) and
- * unique-tuple runs: sorted by (hash, position). Integrity: XXH3-128 per 64 KiB block, listed in the footer, checked on first touch;
- * the SHA-256 of the footer stands in the edit. A bloom-like filter over the hashes may answer "surely absent".
- * A hash hit is only a candidate: the caller confirms it on the key itself.
+ * One format for key runs (a fragment's node keys or edge identities), end runs (the from or to keys of an edge
+ * fragment) and unique-tuple runs: sorted by (hash, position). Integrity: XXH3-128 per 64 KiB block, listed in the
+ * footer, checked on first touch; the SHA-256 of the footer stands in the edit. A bloom-like filter over the hashes may
+ * answer "surely absent". A hash hit is only a candidate: the caller confirms it on the key itself.
  */
 #ifndef STORE_FRAGMENT_RUN_H
 #define STORE_FRAGMENT_RUN_H
@@ -24,6 +24,8 @@ typedef struct st_run_info {
     pf_sha256 footer;
 } st_run_info;
 
+/* Sorts by (hash, position), in place; entries that come in order of position are sorted fastest. */
+sluice_status st_run_sort(st_run_entry *entries, uint64_t count, sluice_error *err);
 /* Sorts `entries` in place (radix) and writes the run exclusively; syncs the file, not the folder. */
 sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, st_run_entry *entries, uint64_t count,
                            st_run_info *ret_info, sluice_error *err);
@@ -41,6 +43,9 @@ typedef struct st_run_cursor {
 sluice_status st_run_seek(st_run *run, uint64_t low, uint64_t high, st_run_cursor *ret_cursor, sluice_error *err);
 /* *ret_entry NULL at the end. */
 sluice_status st_run_next(st_run_cursor *cursor, const st_run_entry **ret_entry, sluice_error *err);
+/* Many at once: what is left of the cursor's current block, in place; *ret_count 0 at the end. */
+sluice_status st_run_next_many(st_run_cursor *cursor, const st_run_entry **ret_entries, uint64_t *ret_count,
+                               sluice_error *err);
 /* False when no entry has this hash for sure (filter; no false negatives). */
 sluice_status st_run_may_contain(st_run *run, uint64_t hash, bool *ret_may, sluice_error *err);
 sluice_status st_run_verify(st_run *run, sluice_error *err);

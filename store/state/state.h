@@ -9,6 +9,7 @@
 #define STORE_STATE_STATE_H
 
 #include "platform/ids.h"
+#include "store/fragment/deletion.h" /* st_dead_ref */
 #include "store/fragment/fragment.h"
 #include "store/fragment/run.h"
 #include "store/graph/graph.h"
@@ -22,15 +23,6 @@ typedef struct st_run_ref {
     uint32_t unique; /* index of the unique tuple, for ST_RUN_UNIQUE */
     st_run_info info;
 } st_run_ref;
-
-/* Deleted rows as a sorted array of positions is enough in memory here; on disk a portable CRoaring bitmap file
- * (tables/<id>/deletions/<name>), 32-bit bitmaps per high word, named with its SHA-256. */
-typedef struct st_dead_ref {
-    bool present;
-    char name[72];
-    uint64_t rows;
-    pf_sha256 digest;
-} st_dead_ref;
 
 typedef struct st_edit_add {
     st_fragment_info fragment;
