@@ -21,6 +21,7 @@
 #ifndef STORE_LOG_LOG_H
 #define STORE_LOG_LOG_H
 
+#include "platform/buffer.h"
 #include "platform/digest.h"
 #include "platform/volume.h"
 

@@ -182,6 +182,17 @@ void st_generation_free(st_generation *generation);
 /* The change sets of one commit of a record (an unreadable one: a single item with whole = true and table 0). */
 sluice_status st_generation_changes(st_graph *graph, const st_record *record, uint32_t commit, st_changes *ret_changes,
                                     sluice_error *err);
+/* The edit that a commit names: attached to this record, or in its staged file; its digest is checked. */
+sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, const st_commit_edit *edit,
+                                  st_edit *ret_edit, sluice_error *err);
+/* Every object below tables/ that this record names, as a path: the staged files of its commits' edits, the fragments, runs
+ * and deletion sets in these edits, and the pages of folded lists in its state pages with what they list. An object may come
+ * more than once. For collection: what no record names is nobody's. */
+typedef sluice_status st_object_fn(void *context, const char *path, sluice_error *err);
+sluice_status st_record_objects(st_graph *graph, const st_record *record, st_object_fn *each, void *context,
+                                sluice_error *err);
+/* The same for one edit: its fragments, runs and deletion sets. */
+sluice_status st_edit_objects(const st_edit *edit, st_object_fn *each, void *context, sluice_error *err);
 /* Finds a commit of a branch by id, newest first, through the chain; NOT_FOUND. Follows the fork into parents. */
 sluice_status st_commit_find(st_graph *graph, st_log *log, const pf_id *commit, uint64_t *ret_generation,
                              uint32_t *ret_index, sluice_error *err);
