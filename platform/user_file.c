@@ -105,6 +105,11 @@ const char *pf_input_name(const pf_input *input)
     return input->name;
 }
 
+int pf_input_descriptor(const pf_input *input)
+{
+    return input->fd;
+}
+
 static int64_t nanoseconds(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;

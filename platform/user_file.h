@@ -32,6 +32,8 @@ void pf_input_close(pf_input *input); /* NULL allowed */
 bool pf_input_is_regular(const pf_input *input);
 /* The path as it was given, for the terminal ("standard input" for "-"). */
 const char *pf_input_name(const pf_input *input);
+/* The descriptor behind it, for the list of those that workers inherit (wk_job). */
+int pf_input_descriptor(const pf_input *input);
 /* As of now. All zero for what is not regular. */
 sluice_status pf_input_identify(pf_input *input, pf_input_identity *ret_identity, sluice_error *err);
 /* INPUT_CHANGED when the file, or the file that its name stands for, is no longer the one of `identity`. Nothing to

@@ -30,15 +30,13 @@ static sluice_status run_phase(void *context, uint32_t phase, uint32_t count, sl
     inline_run *run = context;
     bool anew = (phase & WK_PHASE_ANEW) != 0;
     phase &= ~WK_PHASE_ANEW;
-    if (is_finished(run, phase)) {
-        if (!anew)
-            return SLUICE_OK;
-    } else if (run->finished_count == WK_PHASES_MAX) {
+    if (!anew && is_finished(run, phase))
+        return SLUICE_OK;
+    if (!anew && run->finished_count == WK_PHASES_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a job has more than %u phases", WK_PHASES_MAX);
-    }
     for (uint32_t index = 0; index < count; index++)
         PF_TRY(run->job->task(run->context, phase, index, err));
-    if (!is_finished(run, phase))
+    if (!anew)
         run->finished[run->finished_count++] = phase;
     return SLUICE_OK;
 }
