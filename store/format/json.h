@@ -12,15 +12,12 @@
 #include "platform/buffer.h"
 #include "platform/digest.h"
 #include "platform/ids.h"
+#include "store/format/utf8.h"
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define ST_JSON_DEPTH 32
-
-/* The bytes of the UTF-8 sequence at `bytes` (1 to 4), 0 when there is none. */
-size_t st_utf8_sequence(const uint8_t *bytes, size_t length);
-bool st_utf8_is_valid(const void *bytes, size_t length);
 
 /* A writer over a buffer; the first error sticks and is returned by st_json_end. */
 typedef struct st_json {

@@ -1,8 +1,8 @@
 /*
  * Schemas: the types of a graph with their properties, keys and constraints.
  *
- * Two forms. The *schema file* of a user (INTERFACE: names only). The *accepted schema*, which has ids: canonical JSON at
- * schema/<sha256>.json; its SHA-256 is the schema identity (a read-set member); the *shape* digest leaves ids out.
+ * Two forms. The *schema file* of a user (INTERFACE: names only). The *accepted schema*, which has ids: canonical JSON
+ * at schema/<sha256>.json; its SHA-256 is the schema identity (a read-set member); the *shape* digest leaves ids out.
  * Ids of types (table ids, from 64 on) and of properties come from control/ and never come back.
  */
 #ifndef STORE_SCHEMA_SCHEMA_H
@@ -10,15 +10,25 @@
 
 #include "platform/buffer.h"
 #include "platform/digest.h"
+#include "platform/volume.h"
 #include "store/arrow/column.h"
+
+/* Limits of a schema file; RESOURCE_LIMIT beyond. */
+#define ST_SCHEMA_FILE_MAX       (16u << 20)
+#define ST_SCHEMA_VALUES_MAX     1000000u /* JSON values in the file */
+#define ST_SCHEMA_TYPES_MAX      1024u
+#define ST_SCHEMA_PROPERTIES_MAX 4096u /* of one type */
+#define ST_SCHEMA_UNIQUES_MAX    64u   /* of one type */
+#define ST_SCHEMA_ENUM_MAX       65536u
+#define ST_SCHEMA_TEXT_MAX       65536u /* bytes of a constant or a pattern */
 
 typedef struct st_value { /* a constant in a schema: default, minimum, enum member */
     bool present, is_null;
     st_type type;
     bool boolean;
-    int64_t i64;  /* int32, int64, date, timestamp */
-    uint64_t u64; /* uint64 */
-    double f64;   /* float32, float64 */
+    int64_t i64;    /* int32, int64, date, timestamp */
+    uint64_t u64;   /* uint64 */
+    double f64;     /* float32, float64 */
     uint8_t *bytes; /* string, bytes (owned) */
     size_t length;
 } st_value;
@@ -59,7 +69,7 @@ typedef struct st_type_def {
     st_edge_identity identity; /* edges: KEYED for "key": [...] (also []), PARALLEL when absent */
     st_unique *uniques;
     uint32_t unique_count;
-    uint32_t from, to; /* edges: indexes into the schema's types */
+    uint32_t from, to;        /* edges: indexes into the schema's types */
     uint64_t max_out, max_in; /* edges; ST_NO_LIMIT for "*" */
 } st_type_def;
 
@@ -68,9 +78,9 @@ typedef struct st_schema {
     uint32_t type_count;
 } st_schema;
 
-/* Parses a user's schema file. CONSTRAINT-like faults of the file are INPUT_SYNTAX (exit 4) with the JSON path and line in
- * the terminal text; names that are not allowed INVALID_NAME; size and count limits RESOURCE_LIMIT. 64-bit numbers are read
- * exactly (not through doubles). */
+/* Parses a user's schema file. CONSTRAINT-like faults of the file are INPUT_SYNTAX (exit 4) with the JSON path and line
+ * in the terminal text; names that are not allowed INVALID_NAME; size and count limits RESOURCE_LIMIT. 64-bit numbers
+ * are read exactly (not through doubles). */
 sluice_status st_schema_parse(const char *text, size_t length, const char *file_for_messages, st_schema **ret_schema,
                               sluice_error *err);
 void st_schema_free(st_schema *schema); /* NULL allowed */
@@ -81,15 +91,25 @@ sluice_status st_schema_encode(const st_schema *schema, pf_buffer *buffer, sluic
 sluice_status st_schema_decode(const void *bytes, size_t length, st_schema **ret_schema, sluice_error *err);
 /* The user's form again, pretty-printed JSON (schema show). */
 sluice_status st_schema_format(const st_schema *schema, pf_buffer *buffer, sluice_error *err);
-pf_sha256 st_schema_identity(const st_schema *schema); /* of the canonical JSON */
+/* SHA-256 of the canonical JSON. */
+sluice_status st_schema_identity(const st_schema *schema, pf_sha256 *ret_identity, sluice_error *err);
+/* SHA-256 of the same without ids: equal for two files that say the same. */
+sluice_status st_schema_shape(const st_schema *schema, pf_sha256 *ret_shape, sluice_error *err);
 const st_type_def *st_schema_find(const st_schema *schema, const char *name); /* NULL when absent */
 const st_type_def *st_schema_find_table(const st_schema *schema, uint64_t table);
 /* The name that comes nearest, for did-you-mean; NULL when none is near. */
 const char *st_schema_nearest(const st_schema *schema, const char *name);
-/* The physical columns of a type's fragments: nodes its properties; edges `from`, `to` (the key of the end's type: a single
- * member as itself, several as ST_STRUCT, a type without key ST_ROW_ID), then properties. Caller frees each and the array. */
+/* The index of a property by name; -1 when absent. */
+int st_type_find_property(const st_type_def *type, const char *name);
+/* Appends a constant to a column of its type (null when it is null or not present). */
+sluice_status st_value_append(const st_value *value, st_column_builder *builder, sluice_error *err);
+/* The physical columns of a type's fragments: nodes its properties; edges `from`, `to` (the key of the end's type: a
+ * single member as itself, several as ST_STRUCT, a type without key ST_ROW_ID), then properties. Caller frees each and
+ * the array. */
 sluice_status st_type_columns(const st_schema *schema, const st_type_def *type, st_column_spec **ret_specs,
                               uint32_t *ret_count, sluice_error *err);
+/* Frees what st_type_columns made. NULL allowed. */
+void st_type_columns_free(st_column_spec *specs, uint32_t count);
 /* Names: 1..255 bytes of UTF-8 as INTERFACE says. */
 bool st_name_is_valid(const char *name, size_t length, bool property_of_edge);
 

@@ -1,7 +1,7 @@
 /*
  * Value types of properties, and their Arrow counterparts:
- *   bool Bool · int32 Int(32) · int64 Int(64) · uint64 Int(64, unsigned) · float32/float64 FloatingPoint · string Utf8 ·
- *   bytes Binary · date Date(DAY), days since 1970-01-01 as int32 · timestamp Timestamp(MICROSECOND, "UTC"), int64.
+ *   bool Bool · int32 Int(32) · int64 Int(64) · uint64 Int(64, unsigned) · float32/float64 FloatingPoint · string Utf8
+ * · bytes Binary · date Date(DAY), days since 1970-01-01 as int32 · timestamp Timestamp(MICROSECOND, "UTC"), int64.
  * ST_STRUCT occurs only as the type of a column that holds a key of several members (`from`, `to`).
  */
 #ifndef STORE_SCHEMA_TYPE_H
