@@ -55,6 +55,12 @@ bool st_table_reader_row_is_dead(const st_table_reader *reader, uint32_t i, uint
 sluice_status st_table_find_key(st_table_reader *reader, const st_column *const *columns, uint32_t count, uint64_t row,
                                 bool *ret_found, uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err);
 
+/* Appends the row at `position` of fragment i, in the type's current layout (as a scan gives it), to one builder per column of
+ * st_type_columns; *ret_row_id: its id. For point reads. */
+sluice_status st_table_row(st_snapshot *snapshot, const st_type_def *type, st_table_reader *reader, uint32_t fragment,
+                           uint64_t position, st_column_builder *const *builders, uint64_t *ret_row_id,
+                           sluice_error *err);
+
 /* A value as text (INTERFACE "Values as text") into a buffer; a JSON value likewise. null is the caller's affair in text. */
 sluice_status st_value_text(const st_column *column, uint64_t row, pf_buffer *buffer, sluice_error *err);
 sluice_status st_value_json(const st_column *column, uint64_t row, pf_buffer *buffer, sluice_error *err);
