@@ -2,17 +2,17 @@
  * A log: the commit authority of one branch, and (in control/) of the graph.
  *
  * Layout, below the log's folder F ("branches/<incarnation>" or "control"):
- *   F/log/<number>.seg  segments: preallocated, zeroed; an opening record, then generation records, each on a 4 KiB boundary
- *   F/CURRENT           two sectors of 512 bytes at 0 and 4096: names the active segment (number, SHA-256 of its opening record)
- *   F/acknowledged      one sector: highest acknowledged number, written before the publish lock is released, synced lazily
- *   F/suspect           exists while an I/O error in the log has not been healed
- *   F/locks             byte-range locks (locks/oslock.h); never mapped, never authority
- * Record head (256 bytes) and opening records: DECISIONS "Log record", docs/format.md.
+ *   F/log/<number>.seg  segments: preallocated, zeroed; an opening record, then generation records, each on a 4 KiB
+ * boundary F/CURRENT           two sectors of 512 bytes at 0 and 4096: names the active segment (number, SHA-256 of its
+ * opening record) F/acknowledged      one sector: highest acknowledged number, written before the publish lock is
+ * released, synced lazily F/suspect           exists while an I/O error in the log has not been healed F/locks
+ * byte-range locks (locks/oslock.h); never mapped, never authority Record head (256 bytes) and opening records:
+ * DECISIONS "Log record", docs/format.md.
  *
- * CURRENT-the-authority is the last whole record of the chain that begins at the active segment's opening record. Only the
- * holder of the publish lock appends, at the end of the chain. A record is whole when head check, SHA-256, length, salt,
- * number and parent all fit. Behind the end: zeros, or a torn record that is nothing and is overwritten. An end below the
- * acknowledged mark, or a whole successor behind a damaged record, is CORRUPT; nothing is ever elected.
+ * CURRENT-the-authority is the last whole record of the chain that begins at the active segment's opening record. Only
+ * the holder of the publish lock appends, at the end of the chain. A record is whole when head check, SHA-256, length,
+ * salt, number and parent all fit. Behind the end: zeros, or a torn record that is nothing and is overwritten. An end
+ * below the acknowledged mark, or a whole successor behind a damaged record, is CORRUPT; nothing is ever elected.
  * Readers take the mark first, and call a record damaged only after reading it again.
  *
  * An end above the mark may be the work of a publisher that died: who builds on it calls st_log_settle first (under the
@@ -25,19 +25,19 @@
 #include "platform/digest.h"
 #include "platform/volume.h"
 
-#define ST_RECORD_ALIGN 4096u
-#define ST_RECORD_HEAD 256u
+#define ST_RECORD_ALIGN  4096u
+#define ST_RECORD_HEAD   256u
 #define ST_SEGMENT_FIRST (256u * 1024u)
-#define ST_SEGMENT_MAX (4u * 1024u * 1024u)
+#define ST_SEGMENT_MAX   (4u * 1024u * 1024u)
 
 typedef enum st_record_kind { ST_RECORD_OPENING = 1, ST_RECORD_GENERATION = 2 } st_record_kind;
 
 typedef struct st_log st_log;
 
 typedef struct st_log_position {
-    uint64_t number;      /* generation; 0 before the first */
-    pf_sha256 digest;     /* of its record; zero before the first; a new branch's: the fork commit's generation */
-    uint64_t segment;     /* active segment */
+    uint64_t number;       /* generation; 0 before the first */
+    pf_sha256 digest;      /* of its record; zero before the first; a new branch's: the fork commit's generation */
+    uint64_t segment;      /* active segment */
     uint64_t acknowledged; /* the mark as last read */
 } st_log_position;
 
@@ -60,8 +60,8 @@ typedef struct st_opening_source {
     sluice_status (*encode)(void *context, pf_buffer *manifest, pf_buffer *attachments, sluice_error *err);
 } st_opening_source;
 
-/* Makes a log in the existing, empty folder: first segment with its opening record (which continues `number` and `digest`),
- * acknowledged (= number), locks, suspect absent, CURRENT; everything synced, the folder too. */
+/* Makes a log in the existing, empty folder: first segment with its opening record (which continues `number` and
+ * `digest`), acknowledged (= number), locks, suspect absent, CURRENT; everything synced, the folder too. */
 sluice_status st_log_make(pf_volume *volume, const char *folder, uint64_t incarnation, uint64_t number,
                           const pf_sha256 *digest, const pf_buffer *opening_manifest,
                           const pf_buffer *opening_attachments, sluice_error *err);
@@ -73,7 +73,8 @@ void st_log_close(st_log *log); /* NULL allowed */
 sluice_status st_log_refresh(st_log *log, sluice_error *err);
 st_log_position st_log_end(const st_log *log);
 uint64_t st_log_incarnation(const st_log *log);
-/* The record of generation `number` (in any segment that still exists); NOT_FOUND when it was never there or is collected. */
+/* The record of generation `number` (in any segment that still exists); NOT_FOUND when it was never there or is
+ * collected. */
 sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err);
 /* The active segment's opening record. */
 sluice_status st_log_read_opening(st_log *log, st_record *ret_record, sluice_error *err);
@@ -93,11 +94,15 @@ typedef enum st_append_outcome {
 /* Appends generation end+1: one write and one flush, preceded by a segment switch when it does not fit. The log must be
  * settled and refreshed. After any failure the outcome is found by reading again; *ret_outcome is always set. */
 sluice_status st_log_append(st_log *log, const pf_buffer *manifest, const pf_buffer *attachments,
-                            const st_opening_source *opening, st_append_outcome *ret_outcome,
-                            pf_sha256 *ret_digest, sluice_error *err);
+                            const st_opening_source *opening, st_append_outcome *ret_outcome, pf_sha256 *ret_digest,
+                            sluice_error *err);
+/* Syncs the mark when this handle wrote it since: when idle, on closing (st_log_close does it) and after a segment
+ * switch. */
+sluice_status st_log_sync_mark(st_log *log, sluice_error *err);
 /* SLUICE_OK, or SUSPECT when a mark file is there or was set by this process. */
 sluice_status st_log_check_suspect(st_log *log, sluice_error *err);
-/* Verifies the medium past the cache, opens a new segment that carries the newest record again, removes the mark last. */
+/* Verifies the medium past the cache, opens a new segment that carries the newest record again, removes the mark last.
+ */
 sluice_status st_log_heal(st_log *log, const st_opening_source *opening, sluice_error *err);
 
 /* Reads and checks every record of every segment (verify); calls `each` per record. */

@@ -1,0 +1,251 @@
+/*
+ * A log as one process sees it: opening, refreshing, reading a generation by its number.
+ *
+ * Order of looking: the mark first, then CURRENT, then the chain. What the mark says was written before it, so an end
+ * below it, or a CURRENT that names an older segment than it, is damage and never a matter of timing. Nothing here
+ * waits for a lock and, on a handle for reading, nothing is written.
+ */
+#include "store/log/internal.h"
+
+#include "platform/check.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sluice_status log_corrupt(const st_log *log, const char *what, sluice_error *err)
+{
+    sluice_status status = pf_fail(err, SLUICE_CORRUPT,
+                                   "the log of branch incarnation %" PRIu64 ": %s (acknowledged "
+                                   "generation %" PRIu64 ", found %" PRIu64 ")",
+                                   log->incarnation, what, log->mark.number, st_segment_end_number(&log->active));
+    pf_details(err, "{\"incarnation\":\"%" PRIu64 "\",\"segment\":\"%" PRIu64 "\",\"acknowledged\":\"%" PRIu64 "\"}",
+               log->incarnation, log->active.number, log->mark.number);
+    pf_hint(err, "run `sluice verify`; nothing was changed");
+    return status;
+}
+
+/* The error of opening a segment that has to be there. */
+static sluice_status missing_is_corrupt(const st_log *log, uint64_t segment, sluice_status status,
+                                        const sluice_error *why, sluice_error *err)
+{
+    if (status == SLUICE_NOT_FOUND)
+        return pf_fail(err, SLUICE_CORRUPT, "log segment %" PRIu64 " of branch incarnation %" PRIu64 " is missing",
+                       segment, log->incarnation);
+    if (err)
+        *err = *why;
+    return status;
+}
+
+/* Opens the segment that CURRENT names. One that is gone was collected meanwhile if CURRENT moved on. */
+static sluice_status open_named(st_log *log, st_segment *ret_segment, sluice_error *err)
+{
+    sluice_error local = {0};
+    st_current now;
+    for (;;) {
+        sluice_status status = st_segment_open(log->volume, log->folder, log->current.segment, log->incarnation,
+                                               &log->current.opening, log->access, ST_FROM_CACHE, ret_segment, &local);
+        if (status == SLUICE_OK)
+            return status;
+        if (st_current_read(log->current_file, ST_FROM_CACHE, &now, NULL) != SLUICE_OK ||
+            now.segment == log->current.segment)
+            return missing_is_corrupt(log, log->current.segment, status, &local, err);
+        log->current = now;
+    }
+}
+
+/* The chain that we know goes on in `next`: it does not begin behind us in another way. */
+static bool continues_ours(const st_log *log, const st_segment *next)
+{
+    uint64_t number = st_segment_end_number(&log->active);
+    const pf_sha256 *digest = st_segment_end_digest(&log->active);
+    if (next->base == number)
+        return pf_sha256_equal(&next->base_digest, digest);
+    if (next->base > number) /* generations came in between, in segments that we did not see */
+        return true;
+    const st_entry *entry = st_segment_find(next, number);
+    return entry && pf_sha256_equal(&entry->own, digest);
+}
+
+/* The segment that we knew becomes an earlier one; its index stays at hand. */
+static void keep_old(st_log *log, st_segment *segment)
+{
+    st_segment_close(&log->old[ST_LOG_OLD_OPEN - 1]);
+    memmove(log->old + 1, log->old, (ST_LOG_OLD_OPEN - 1) * sizeof(log->old[0]));
+    log->old[0] = *segment;
+    *segment = (st_segment){0};
+}
+
+void st_log_adopt(st_log *log, st_segment *segment)
+{
+    /* Only an index that reaches up to the next segment is one of the whole segment. */
+    if (log->active.number != 0 && st_segment_end_number(&log->active) == segment->base)
+        keep_old(log, &log->active);
+    st_segment_close(&log->active);
+    log->active = *segment;
+    *segment = (st_segment){0};
+}
+
+static sluice_status look(st_log *log, sluice_error *err)
+{
+    PF_TRY(st_mark_read(log->volume, log->folder, log->access, &log->mark_file, &log->mark, err));
+    PF_TRY(st_current_read(log->current_file, ST_FROM_CACHE, &log->current, err));
+    if (log->active.number == log->current.segment) {
+        if (!pf_sha256_equal(&log->active.opening, &log->current.opening))
+            return log_corrupt(log, "CURRENT names another opening record of the same segment", err);
+        PF_TRY(st_segment_follow(&log->active, err));
+    } else {
+        st_segment next = {0};
+        if (log->current.segment < log->active.number)
+            return log_corrupt(log, "CURRENT names an older segment than before", err);
+        PF_TRY(open_named(log, &next, err));
+        if (log->active.number != 0 && !continues_ours(log, &next)) {
+            st_segment_close(&next);
+            return log_corrupt(log, "the new segment does not continue the old one", err);
+        }
+        st_log_adopt(log, &next);
+    }
+    if (st_segment_end_number(&log->active) < log->mark.number)
+        return log_corrupt(log, "its end is below what was acknowledged", err);
+    if (log->active.number < log->mark.segment)
+        return log_corrupt(log, "CURRENT names an older segment than was acknowledged", err);
+    return SLUICE_OK;
+}
+
+sluice_status st_log_refresh(st_log *log, sluice_error *err)
+{
+    sluice_error local = {0};
+    sluice_status status = look(log, &local);
+    if (status == SLUICE_CORRUPT) /* a record is called damaged only after it was read again */
+        return look(log, err);
+    if (status != SLUICE_OK && err)
+        *err = local;
+    return status;
+}
+
+sluice_status st_log_open(pf_volume *volume, const char *folder, uint64_t incarnation, pf_access access,
+                          st_log **ret_log, sluice_error *err)
+{
+    sluice_status status;
+    st_log *log = calloc(1, sizeof(*log));
+    if (!log)
+        return pf_fail_memory(err);
+    log->volume = volume;
+    log->incarnation = incarnation;
+    log->access = access;
+    PF_ALWAYS(strlen(folder) < sizeof(log->folder));
+    memcpy(log->folder, folder, strlen(folder));
+    PF_GOTO(status, failed, st_current_open(volume, folder, access, &log->current_file, err));
+    PF_GOTO(status, failed, st_log_refresh(log, err));
+    *ret_log = log;
+    return SLUICE_OK;
+failed:
+    st_log_close(log);
+    return status;
+}
+
+void st_log_close(st_log *log)
+{
+    if (!log)
+        return;
+    (void)st_log_sync_mark(log, NULL); /* it may lag behind: an older mark only hides less */
+    (void)pf_close(log->current_file, NULL);
+    (void)pf_close(log->mark_file, NULL);
+    st_segment_close(&log->active);
+    for (size_t i = 0; i < ST_LOG_OLD_OPEN; i++)
+        st_segment_close(&log->old[i]);
+    free(log);
+}
+
+st_log_position st_log_end(const st_log *log)
+{
+    return (st_log_position){.number = st_segment_end_number(&log->active),
+                             .digest = *st_segment_end_digest(&log->active),
+                             .segment = log->active.number,
+                             .acknowledged = log->mark.number};
+}
+
+uint64_t st_log_incarnation(const st_log *log)
+{
+    return log->incarnation;
+}
+
+uint64_t st_log_first(const st_log *log)
+{
+    return log->active.oldest;
+}
+
+/* ---- reading by number ---- */
+
+sluice_status st_log_open_earlier(const st_log *log, const st_earlier *earlier, st_segment *ret_segment,
+                                  sluice_error *err)
+{
+    sluice_error local = {0};
+    sluice_status status = st_segment_index(log->volume, log->folder, earlier->number, log->incarnation,
+                                            &earlier->opening, ret_segment, &local);
+    return status == SLUICE_OK ? status : missing_is_corrupt(log, earlier->number, status, &local, err);
+}
+
+/* The index of an earlier segment, from what is open or from disk. */
+static sluice_status open_earlier(st_log *log, const st_earlier *earlier, st_segment **ret_segment, sluice_error *err)
+{
+    for (size_t i = 0; i < ST_LOG_OLD_OPEN; i++) {
+        if (log->old[i].number != earlier->number)
+            continue;
+        st_segment found = log->old[i];
+        memmove(log->old + 1, log->old, i * sizeof(log->old[0]));
+        log->old[0] = found;
+        *ret_segment = &log->old[0];
+        return SLUICE_OK;
+    }
+    st_segment segment = {0};
+    PF_TRY(st_log_open_earlier(log, earlier, &segment, err));
+    keep_old(log, &segment);
+    *ret_segment = &log->old[0];
+    return SLUICE_OK;
+}
+
+/* Of the segments that `segment` names, the newest one that begins at or below `number`; else the oldest. */
+static const st_earlier *choose_earlier(const st_segment *segment, uint64_t number)
+{
+    const st_earlier *chosen = NULL;
+    for (uint32_t i = segment->earlier_count; i-- > 0;) {
+        chosen = &segment->earlier[i];
+        if (chosen->first <= number)
+            break;
+    }
+    return chosen;
+}
+
+static sluice_status not_retained(const st_log *log, uint64_t number, sluice_error *err)
+{
+    return pf_fail(err, SLUICE_NOT_FOUND,
+                   "generation %" PRIu64 " of branch incarnation %" PRIu64 " is not there, or not retained any more",
+                   number, log->incarnation);
+}
+
+sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err)
+{
+    const st_segment *segment = &log->active;
+    const st_entry *entry = st_segment_find(segment, number);
+
+    if (!entry && (number > segment->base || number < segment->oldest))
+        return not_retained(log, number, err);
+    while (!entry) {
+        const st_earlier *earlier = choose_earlier(segment, number);
+        st_segment *next;
+        if (!earlier || earlier->number >= segment->number)
+            return not_retained(log, number, err);
+        bool covers = earlier->first <= number;
+        PF_TRY(open_earlier(log, earlier, &next, err));
+        entry = st_segment_find(next, number);
+        if (!entry && covers)
+            return log_corrupt(log, "an earlier segment lacks its last records", err);
+        segment = next;
+    }
+    return st_segment_read_entry(segment, entry, ret_record, err);
+}
+
+sluice_status st_log_read_opening(st_log *log, st_record *ret_record, sluice_error *err)
+{
+    return st_segment_read_opening(&log->active, ret_record, err);
+}
