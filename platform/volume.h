@@ -61,6 +61,8 @@ typedef struct pf_counters {
 sluice_status pf_volume_open(const char *path, pf_access access, pf_volume **ret_volume, sluice_error *err);
 /* Makes the folder `path` exclusively (parent must exist; parent is synced) and opens it. ALREADY_EXISTS when there. */
 sluice_status pf_volume_make(const char *path, pf_volume **ret_volume, sluice_error *err);
+/* Makes the root's own name durable, when somebody else made the folder: syncs the folder above it. */
+sluice_status pf_volume_sync_name(pf_volume *volume, sluice_error *err);
 void pf_volume_close(pf_volume *volume); /* NULL allowed; all files of it must be closed before */
 /* The root is still the folder that its path names (F-06): SLUICE_OK, else FENCED ("moved or replaced"). */
 sluice_status pf_volume_check_identity(pf_volume *volume, sluice_error *err);

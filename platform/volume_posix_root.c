@@ -221,6 +221,21 @@ done:
     return status;
 }
 
+sluice_status pf_volume_sync_name(pf_volume *base, sluice_error *err)
+{
+    if (pf_volume_is_sim(base)) /* its roots are durable from the start */
+        return SLUICE_OK;
+    pf_posix_volume *volume = pf_posix_of(base);
+    int parent = pf_posix_openat2(volume->root, "..", O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+    /* A parent that we may not read can only be synced with everything else. */
+    bool synced = parent >= 0 ? fsync(parent) == 0 : syncfs(volume->root) == 0;
+    sluice_status status =
+        synced ? SLUICE_OK : pf_fail_errno(err, errno, "syncing the folder above the graph");
+    if (parent >= 0)
+        (void)close(parent);
+    return status;
+}
+
 sluice_status pf_posix_check_identity(pf_volume *base, sluice_error *err)
 {
     pf_posix_volume *volume = pf_posix_of(base);
