@@ -1,9 +1,9 @@
 /*
  * A graph directory: init, open, its control log, its branch refs. Layout: DESIGN 2, docs/format.md.
  *
- * control/ is a log (store/log) whose generations hold the whole, small control state: the next table id, property id, branch
- * incarnation and row-id block, voided epochs, checkpoints, gc boundary, receipts of control operations. It outlives every
- * branch. Numbers handed out never come back; gaps are fine.
+ * control/ is a log (store/log) whose generations hold the whole, small control state: the next table id, property id,
+ * branch incarnation and row-id block, voided epochs, checkpoints, gc boundary, receipts of control operations. It
+ * outlives every branch. Numbers handed out never come back; gaps are fine.
  */
 #ifndef STORE_GRAPH_GRAPH_H
 #define STORE_GRAPH_GRAPH_H
@@ -13,23 +13,35 @@
 #include "store/log/log.h"
 #include "store/schema/schema.h"
 
-#define ST_ROW_BLOCK (UINT64_C(1) << 40) /* row ids in one block */
-#define ST_FIRST_TABLE 64u               /* lock bytes below are special gates */
+#define ST_ROW_BLOCK   (UINT64_C(1) << 40) /* row ids in one block */
+#define ST_FIRST_TABLE 64u                 /* lock bytes below are special gates */
+
+#define ST_MAIN_BRANCH      "main"
+#define ST_MAIN_INCARNATION UINT64_C(1)
+
+/* GRAPH/intents: slots of a preallocated, zero-filled file; coord/ owns what is in them. */
+#define ST_INTENTS_FILE     "intents"
+#define ST_INTENT_SLOTS     64u
+#define ST_INTENT_SLOT_SIZE (32u * 1024u)
+/* GRAPH/claims: likewise, one claim in each. */
+#define ST_CLAIMS_FILE     "claims"
+#define ST_CLAIM_SLOTS     64u
+#define ST_CLAIM_SLOT_SIZE 4096u
 
 typedef enum st_write_mode { ST_MODE_OPTIMISTIC, ST_MODE_SINGLE, ST_MODE_QUEUED } st_write_mode;
 
 typedef struct st_graph st_graph;
 
-/* Makes a graph at `path` with branch main at generation 1 (kind "init", an empty state under this schema; ids are assigned
- * into `schema`). Preflight first. Resumable: a second init of a half-made container finishes it; a finished graph is
- * ALREADY_EXISTS. Its one commit point is the exclusive creation of FORMAT. */
+/* Makes a graph at `path` with branch main at generation 1 (kind "init", an empty state under this schema; ids are
+ * assigned into `schema`). Preflight first. Resumable: a second init of a half-made container finishes it; a finished
+ * graph is ALREADY_EXISTS. Its one commit point is the exclusive creation of FORMAT. */
 sluice_status st_graph_init(const char *path, st_schema *schema, st_write_mode mode, pf_id *ret_graph_id,
                             sluice_error *err);
 /* The same on an open, empty volume (tests on the sim volume). */
 sluice_status st_graph_init_on(pf_volume *volume, st_schema *schema, st_write_mode mode, pf_id *ret_graph_id,
                                sluice_error *err);
-/* Opens. PF_WRITE runs preflight (classify always, probe once per boot and mount); PF_READ classifies and writes nothing.
- * NOT_FOUND: no such folder; UNSUPPORTED_FORMAT: another version or no graph. */
+/* Opens. PF_WRITE syncs the graph's own name and runs preflight (classify always, probe once per boot and mount);
+ * PF_READ classifies and writes nothing. NOT_FOUND: no such folder; UNSUPPORTED_FORMAT: another version or no graph. */
 sluice_status st_graph_open(const char *path, pf_access access, st_graph **ret_graph, sluice_error *err);
 /* On an open volume; the graph takes the volume over (closed with it, also on failure). */
 sluice_status st_graph_open_on(pf_volume *volume, pf_access access, st_graph **ret_graph, sluice_error *err);
@@ -40,33 +52,75 @@ st_write_mode st_graph_mode(const st_graph *graph);
 pf_access st_graph_access(const st_graph *graph);
 const pf_filesystem *st_graph_filesystem(const st_graph *graph);
 
+/* Entries of the graph's folder that are not ours (kept, never a reason to refuse; counted in status). */
+sluice_status st_graph_unknown_entries(st_graph *graph, uint64_t *ret_count, sluice_error *err);
+/* The reserve: space that recovery lets go of when the disk is full, so that it can always finish. Releasing one that
+ * is gone, and rebuilding one that is there, do nothing. */
+sluice_status st_reserve_release(st_graph *graph, sluice_error *err);
+sluice_status st_reserve_rebuild(st_graph *graph, sluice_error *err);
+
 /* ---- branches ---- */
 
-/* The incarnation that a branch name stands for; NOT_FOUND, or CORRUPT for that name only. */
+/* The incarnation that a branch name stands for; NOT_FOUND, INVALID_NAME, or CORRUPT for that name only. On a graph
+ * that is open for writing the name is made durable first, whoever created it. */
 sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incarnation, sluice_error *err);
-/* Exclusive creation (temp name, sync, rename without replace, sync of refs/). ALREADY_EXISTS. */
+/* Exclusive creation (temp name, sync, rename without replace, sync of refs/). A name that holds this incarnation
+ * already is this call's own result after a lost answer: made durable, success. ALREADY_EXISTS when it holds another.
+ * Once the name is there an error says committed true. The caller holds the branch's gate and publish lock, here and
+ * below. */
 sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnation, sluice_error *err);
+/* Removes the name if it holds this incarnation. NOT_FOUND; WRITE_CONFLICT when it holds another. */
 sluice_status st_ref_remove(st_graph *graph, const char *name, uint64_t incarnation, sluice_error *err);
+/* An unreadable ref is listed with name NULL and incarnation 0, one that vanishes meanwhile not at all. */
 typedef sluice_status st_ref_fn(void *context, const char *name, uint64_t incarnation, sluice_error *err);
 sluice_status st_ref_list(st_graph *graph, st_ref_fn *each, void *context, sluice_error *err);
 bool st_branch_name_is_valid(const char *name, size_t length);
 /* "branches/<incarnation>" into a buffer of at least 64 bytes. */
 void st_branch_folder(uint64_t incarnation, char *ret_path);
+/* Makes branches/<incarnation> with its log (st_log_make) and its pin file, all synced; no ref names it yet. A folder
+ * that is already there is ALREADY_EXISTS: incarnations are never used twice. */
+sluice_status st_branch_make(st_graph *graph, uint64_t incarnation, uint64_t number, const pf_sha256 *digest,
+                             const pf_buffer *opening_manifest, const pf_buffer *opening_attachments,
+                             sluice_error *err);
 /* The log of a branch incarnation, opened once per handle and kept until the graph is closed. */
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err);
 
 /* ---- control ---- */
 
+/* What a control operation (branch create, branch delete, ...) answers to an exact retry. Written before the ref
+ * changes. */
+typedef struct st_control_receipt {
+    pf_id operation;
+    pf_sha256 request; /* digest of the request */
+    char kind[24];     /* "branch-create", "branch-delete", ... */
+    pf_sha256 ref;     /* SHA-256 of the branch name: names are no control state */
+    uint64_t incarnation;
+    bool done; /* its effect is known to have happened (a create whose branch was deleted since is done too) */
+    int64_t time_us;
+} st_control_receipt;
+
+#define ST_VOIDED_MAX           64u  /* the newest are kept */
+#define ST_CONTROL_RECEIPTS_MAX 256u /* the newest are kept: bounds the control record */
+
 typedef struct st_control {
-    uint64_t next_table, next_property, next_incarnation, next_row_block;
-    pf_id *voided_epochs;
+    uint64_t next_table, next_property, next_incarnation;
+    uint64_t next_row_block; /* the number of the next block; block k begins at k * ST_ROW_BLOCK */
+    pf_id *voided_epochs;    /* oldest first */
     uint32_t voided_count;
-    uint64_t gc_boundary; /* generation below which main's history may be gone; per branch later */
+    uint64_t gc_boundary;         /* generation below which main's history may be gone; per branch later */
+    st_control_receipt *receipts; /* oldest first */
+    uint32_t receipt_count;
 } st_control;
 /* The control state now. Free with st_control_free. */
 sluice_status st_control_read(st_graph *graph, st_control *ret_control, sluice_error *err);
 void st_control_free(st_control *control);
-/* Changes it: takes control's publish lock, re-reads, lets `change` edit the state, appends one record. */
+/* For changes: the oldest entry goes when the list is full. */
+sluice_status st_control_add_receipt(st_control *control, const st_control_receipt *receipt, sluice_error *err);
+sluice_status st_control_add_voided(st_control *control, const pf_id *epoch, sluice_error *err);
+const st_control_receipt *st_control_find_receipt(const st_control *control, const pf_id *operation); /* NULL: none */
+bool st_control_is_voided(const st_control *control, const pf_id *epoch);
+/* Changes it: takes control's publish lock, heals and settles its log when it must, re-reads, lets `change` edit the
+ * state, appends one record; none when nothing changed. Numbers are never lowered (asserted). */
 typedef sluice_status st_control_change_fn(void *context, st_control *control, sluice_error *err);
 sluice_status st_control_update(st_graph *graph, st_control_change_fn *change, void *context, pf_deadline deadline,
                                 sluice_error *err);

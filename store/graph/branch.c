@@ -1,0 +1,56 @@
+/*
+ * A branch's folder and its log.
+ */
+#include "store/graph/internal.h"
+
+#include "platform/check.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void st_branch_folder(uint64_t incarnation, char *ret_path)
+{
+    (void)snprintf(ret_path, 64, "branches/%" PRIu64, incarnation);
+}
+
+sluice_status st_branch_make_on(pf_volume *volume, uint64_t incarnation, uint64_t number, const pf_sha256 *digest,
+                                const pf_buffer *opening_manifest, const pf_buffer *opening_attachments,
+                                sluice_error *err)
+{
+    char folder[64], path[80];
+
+    PF_ASSERT(incarnation > 0);
+    st_branch_folder(incarnation, folder);
+    PF_TRY(pf_make_folder(volume, folder, err));
+    (void)snprintf(path, sizeof(path), "%s/pins", folder);
+    PF_TRY(st_make_file(volume, path, NULL, 0, err));
+    PF_TRY(st_log_make(volume, folder, incarnation, number, digest, opening_manifest, opening_attachments, err));
+    return pf_sync_dir(volume, "branches", err);
+}
+
+sluice_status st_branch_make(st_graph *graph, uint64_t incarnation, uint64_t number, const pf_sha256 *digest,
+                             const pf_buffer *opening_manifest, const pf_buffer *opening_attachments, sluice_error *err)
+{
+    return st_branch_make_on(graph->volume, incarnation, number, digest, opening_manifest, opening_attachments, err);
+}
+
+sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err)
+{
+    char folder[64];
+    st_log *log;
+
+    for (uint32_t i = 0; i < graph->log_count; i++)
+        if (graph->logs[i].incarnation == incarnation) {
+            *ret_log = graph->logs[i].log;
+            return SLUICE_OK;
+        }
+    st_open_log *grown = realloc(graph->logs, (graph->log_count + 1) * sizeof(*grown));
+    if (!grown)
+        return pf_fail_memory(err);
+    graph->logs = grown;
+    st_branch_folder(incarnation, folder);
+    PF_TRY(st_log_open(graph->volume, folder, incarnation, graph->access, &log, err));
+    graph->logs[graph->log_count++] = (st_open_log){.incarnation = incarnation, .log = log};
+    *ret_log = log;
+    return SLUICE_OK;
+}
