@@ -2,13 +2,25 @@
  * The simulated disk: an in-memory file system for tests that keeps, for contents and for names apart, what is in the
  * cache and what has been synced, so that a crash can yield any state that the contract permits (O-02).
  *
- * One pf_sim_disk, any number of actors: each actor is a pf_volume and stands for one process. Locks are held per handle
- * and fall with the actor. Everything is a function of the seed and of the calls made: same seed, same calls, same bytes.
+ * One pf_sim_disk, any number of actors: each actor is a pf_volume and stands for one process. Locks are held per
+ * handle and fall with the actor. Everything is a function of the seed and of the calls made: same seed, same calls,
+ * same bytes.
  *
- * Contents: unsynced writes are kept, lost or torn per 512-byte sector, each independently; a size may be durable without
- * data (zeros) and data without size is lost. Names: every create, rename, remove not yet synced is kept or lost, in any
- * order per folder; a rename is never split into both or neither name. A failed sync marks pages clean and drops them at
- * the next power loss.
+ * Contents: each 512-byte sector holds what was synced last, or what one of the writes since left in it, each sector
+ * (or, by the seed, each page) by itself; a size may be durable without data (zeros) and data without size is lost. A
+ * failed sync marks pages clean: no later sync makes them durable, and a read of the medium shows what is really there.
+ * Names: each change that pf_sync_dir has not covered is kept or lost by itself, but that of the changes of one name a
+ * beginning is kept, and that a rename is atomic: after a power loss either its old or its new name is there, never
+ * both and never none, across folders too. A rename is durable once both folders were synced. Creating a folder does
+ * not sync its parent; a file that was synced is kept or lost with its name when that was not. (In full: sim_names.c,
+ * sim_content.c.)
+ *
+ * A process's death changes nothing but its locks: what it wrote stays in the cache. After its death, or a power loss,
+ * every call of an actor answers FENCED and changes nothing; its handles are closed as ever.
+ *
+ * There is one thread, so nobody else can release a lock while somebody waits for it: a busy lock is
+ * LIVE_WRITER_CONTENTION at once, after moving the simulated clock (pf_sim_world_install) to the deadline when there is
+ * one.
  */
 #ifndef PLATFORM_SIM_H
 #define PLATFORM_SIM_H
@@ -23,10 +35,10 @@ typedef enum pf_sim_fate {
 } pf_sim_fate;
 
 typedef enum pf_sim_loss {
-    PF_SIM_LOSE_ALL,  /* nothing unsynced survives */
-    PF_SIM_KEEP_ALL,  /* everything unsynced survives */
-    PF_SIM_RANDOM,    /* each name and each sector by the seed */
-    PF_SIM_TEAR_LAST  /* all kept but for the last write, of which a random subset of sectors survives */
+    PF_SIM_LOSE_ALL, /* nothing unsynced survives */
+    PF_SIM_KEEP_ALL, /* everything unsynced survives */
+    PF_SIM_RANDOM,   /* each name and each sector by the seed */
+    PF_SIM_TEAR_LAST /* all kept but for the last write, of which a random subset of sectors survives */
 } pf_sim_loss;
 
 sluice_status pf_sim_disk_new(uint64_t seed, pf_sim_disk **ret_disk, sluice_error *err);
@@ -36,11 +48,26 @@ sluice_status pf_sim_disk_clone(const pf_sim_disk *disk, uint64_t seed, pf_sim_d
 /* A new actor whose volume root is the folder `root` of the disk, made when absent (and durable). */
 sluice_status pf_sim_actor(pf_sim_disk *disk, const char *root, pf_volume **ret_volume, sluice_error *err);
 
-/* The k-th mutating-or-syncing call from now on (1 is the next) of this actor does not happen (before = true) or happens
- * and is the last (before = false); then `fate` strikes. k = 0 disarms. */
+/* The k-th mutating-or-syncing call from now on (1 is the next) of this actor does not happen (before = true) or
+ * happens and is the last (before = false); then `fate` strikes. k = 0 disarms. `loss` is for a power loss; with
+ * PF_SIM_DIE and PF_SIM_TEAR_LAST a write that is the last one is cut at a page, as a kill inside the system call
+ * leaves it. Calls that count: create, publish, remove, make and remove folder, sync file and folder, write, zero fill;
+ * in short all that asks the fence, but for locks and opening. */
 void pf_sim_crash_at(pf_volume *volume, uint64_t k, bool before, pf_sim_fate fate, pf_sim_loss loss);
-/* The k-th such call fails with this errno, once (times = 1) or for ever (times = 0). */
+/* The k-th such call and those after it fail with this errno: `times` of them, or all for ever (times = 0); k = 0
+ * disarms. A failing write may have written a beginning (whole pages, by the seed); a failing sync is final
+ * (pf_sim_set_failed_sync); every other failing call has done nothing. */
 void pf_sim_fail_at(pf_volume *volume, uint64_t k, int error_number, unsigned times);
+/* The same for calls that only look: open, read, list, stat, map, lock. */
+void pf_sim_fail_look_at(pf_volume *volume, uint64_t k, int error_number, unsigned times);
+/* What of a file whose sync fails had reached the medium all the same. PF_SIM_LOSE_ALL (the default): nothing; its
+ * pages are marked clean, so that no later sync brings them there. PF_SIM_KEEP_ALL: all of it, only the answer is an
+ * error. PF_SIM_RANDOM: each sector by the seed. A failed sync of a folder leaves its names unsynced, and a later one
+ * counts. */
+void pf_sim_set_failed_sync(pf_sim_disk *disk, pf_sim_loss outcome);
+/* Just before the k-th mutating-or-syncing call from now on `act` runs once: what others do while this process stands
+ * still (stop and resume). It may kill this very actor. k = 0 disarms. */
+void pf_sim_interrupt_at(pf_volume *volume, uint64_t k, void (*act)(void *context), void *context);
 /* Mutating-or-syncing calls that this actor has made (the W of O-04). */
 uint64_t pf_sim_calls(const pf_volume *volume);
 bool pf_sim_is_dead(const pf_volume *volume);

@@ -10,6 +10,8 @@
 #include "platform/check.h"
 #include "platform/failpoint.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +42,13 @@ static sluice_status check_path(const char *path, sluice_error *err)
     }
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+
+    return strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
 static bool is_root(const char *path)
 {
     return path[0] == 0 || (path[0] == '.' && path[1] == 0);
@@ -64,6 +73,31 @@ void pf_path_split(const char *path, char ret_folder[PF_PATH_MAX], const char **
     memcpy(ret_folder, path, length);
     ret_folder[length] = 0;
     *ret_name = slash != NULL ? slash + 1 : path;
+}
+
+sluice_status pf_volume_fail(sluice_error *err, int error_number, const char *doing, const char *path)
+{
+    char what[192];
+
+    switch (error_number) {
+    case ELOOP:
+        return pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "%s %s: a symbolic link is in the way", doing, path);
+    case EXDEV:
+        return pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "%s %s: another mount is in the way", doing, path);
+    case ENOTDIR:
+        return pf_fail(err, SLUICE_CORRUPT, "%s %s: a file stands where a folder is expected", doing, path);
+    case EISDIR:
+    case ENXIO:
+    case ENODEV:
+        return pf_fail(err, SLUICE_CORRUPT, "%s %s: it is not a regular file", doing, path);
+    case ENOTEMPTY:
+        return pf_fail(err, SLUICE_ALREADY_EXISTS, "%s %s: the folder is not empty", doing, path);
+    case ENOSYS:
+        return pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "%s %s: the system cannot do this", doing, path);
+    default:
+        (void)snprintf(what, sizeof what, "%s %s", doing, path);
+        return pf_fail_errno(err, error_number, what);
+    }
 }
 
 /* ---- what is common to all calls ---- */
@@ -104,6 +138,13 @@ sluice_status pf_volume_check_identity(pf_volume *volume, sluice_error *err)
 {
     count(volume, &volume->counters.stats);
     return volume->ops->check_identity(volume, err);
+}
+
+sluice_status pf_volume_sync_name(pf_volume *volume, sluice_error *err)
+{
+    PF_TRY(begin_change(volume, &volume->counters.directory_syncs, err));
+    PF_TRY(PF_FAILPOINT(VOLUME_SYNC_DIR, err));
+    return volume->ops->sync_name(volume, err);
 }
 
 void pf_volume_set_fence(pf_volume *volume, bool (*allowed)(void *context), void *context)
@@ -151,6 +192,8 @@ sluice_status pf_publish(pf_volume *volume, const char *from, const char *to, sl
 {
     PF_TRY(check_path(from, err));
     PF_TRY(check_path(to, err));
+    if (is_below(to, from))
+        return pf_fail(err, SLUICE_INTERNAL, "a folder was to be moved into itself");
     PF_TRY(begin_change(volume, &volume->counters.renames, err));
     PF_TRY(PF_FAILPOINT(VOLUME_PUBLISH, err));
     return volume->ops->publish(volume, from, to, err);

@@ -17,6 +17,7 @@
 typedef struct pf_volume_ops {
     void (*close)(pf_volume *volume);
     sluice_status (*check_identity)(pf_volume *volume, sluice_error *err);
+    sluice_status (*sync_name)(pf_volume *volume, sluice_error *err);
 
     sluice_status (*create)(pf_volume *volume, const char *path, pf_file **ret_file, sluice_error *err);
     sluice_status (*open)(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file, sluice_error *err);
@@ -82,6 +83,8 @@ sluice_status pf_file_init(pf_file *file, pf_volume *volume, const char *path, p
 void pf_file_drop(pf_file *file);
 /* Splits a checked path into its folder ("" for the root) and its last name, which points into `path`. */
 void pf_path_split(const char *path, char ret_folder[PF_PATH_MAX], const char **ret_name);
+/* Types a failed step on a name below the root ("creating", "branches/1/locks"). */
+sluice_status pf_volume_fail(sluice_error *err, int error_number, const char *doing, const char *path);
 /* The first release of a mapping's memory, set by map operations. */
 void pf_map_init(pf_map *map, const uint8_t *data, size_t length, void (*release)(pf_map *map), void *private_);
 

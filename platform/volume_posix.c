@@ -25,37 +25,12 @@ int pf_posix_open_beneath(const pf_posix_volume *volume, const char *path, int f
     return pf_posix_openat2(volume->root, path[0] != 0 ? path : ".", flags, BENEATH);
 }
 
-sluice_status pf_posix_fail(sluice_error *err, int error_number, const char *doing, const char *path)
-{
-    char what[192];
-
-    switch (error_number) {
-    case ELOOP:
-        return pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "%s %s: a symbolic link is in the way", doing, path);
-    case EXDEV:
-        return pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "%s %s: another mount is in the way", doing, path);
-    case ENOTDIR:
-        return pf_fail(err, SLUICE_CORRUPT, "%s %s: a file stands where a folder is expected", doing, path);
-    case EISDIR:
-    case ENXIO:
-    case ENODEV:
-        return pf_fail(err, SLUICE_CORRUPT, "%s %s: it is not a regular file", doing, path);
-    case ENOTEMPTY:
-        return pf_fail(err, SLUICE_ALREADY_EXISTS, "%s %s: the folder is not empty", doing, path);
-    case ENOSYS:
-        return pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "%s %s: the system cannot do this", doing, path);
-    default:
-        (void)snprintf(what, sizeof what, "%s %s", doing, path);
-        return pf_fail_errno(err, error_number, what);
-    }
-}
-
 sluice_status pf_posix_set_mode(int fd, mode_t mode, const char *path, sluice_error *err)
 {
     struct stat st;
 
     if (fchmod(fd, mode) != 0 || fstat(fd, &st) != 0)
-        return pf_posix_fail(err, errno, "setting the permissions of", path);
+        return pf_volume_fail(err, errno, "setting the permissions of", path);
     if ((st.st_mode & 07777) != mode)
         return pf_fail(err, SLUICE_PERMISSION, "the permissions of %s are %04o although %04o were set", path,
                        (unsigned)(st.st_mode & 07777), (unsigned)mode);
@@ -98,14 +73,14 @@ static sluice_status publish(pf_volume *volume, const char *from, const char *to
 
     from_folder = open_parent(pf_posix_of(volume), from, &from_name);
     if (from_folder < 0)
-        return pf_posix_fail(err, errno, "renaming", from);
+        return pf_volume_fail(err, errno, "renaming", from);
     to_folder = open_parent(pf_posix_of(volume), to, &to_name);
     if (to_folder < 0)
-        status = pf_posix_fail(err, errno, "renaming to", to);
+        status = pf_volume_fail(err, errno, "renaming to", to);
     else if (renameat2(from_folder, from_name, to_folder, to_name, RENAME_NOREPLACE) != 0)
         status = errno == EINVAL
                      ? pf_fail(err, SLUICE_UNSUPPORTED_FILESYSTEM, "renaming without replacing is refused here")
-                     : pf_posix_fail(err, errno, "renaming to", to);
+                     : pf_volume_fail(err, errno, "renaming to", to);
     if (to_folder >= 0)
         (void)close(to_folder);
     (void)close(from_folder);
@@ -119,9 +94,9 @@ static sluice_status remove_name(pf_volume *volume, const char *path, int flags,
     int folder = open_parent(pf_posix_of(volume), path, &name);
 
     if (folder < 0)
-        return pf_posix_fail(err, errno, "removing", path);
+        return pf_volume_fail(err, errno, "removing", path);
     if (unlinkat(folder, name, flags) != 0)
-        status = pf_posix_fail(err, errno, "removing", path);
+        status = pf_volume_fail(err, errno, "removing", path);
     (void)close(folder);
     return status;
 }
@@ -143,13 +118,13 @@ static sluice_status make_folder(pf_volume *volume, const char *path, sluice_err
     int made = -1, folder = open_parent(pf_posix_of(volume), path, &name);
 
     if (folder < 0)
-        return pf_posix_fail(err, errno, "making the folder", path);
+        return pf_volume_fail(err, errno, "making the folder", path);
     if (mkdirat(folder, name, PF_FOLDER_MODE) != 0) {
-        status = pf_posix_fail(err, errno, "making the folder", path);
+        status = pf_volume_fail(err, errno, "making the folder", path);
         goto done;
     }
     made = pf_posix_openat2(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH);
-    status = made < 0 ? pf_posix_fail(err, errno, "opening the new folder", path)
+    status = made < 0 ? pf_volume_fail(err, errno, "opening the new folder", path)
                       : pf_posix_set_mode(made, PF_FOLDER_MODE, path, err);
     if (status != SLUICE_OK)
         (void)unlinkat(folder, name, AT_REMOVEDIR);
@@ -166,9 +141,9 @@ static sluice_status sync_dir(pf_volume *volume, const char *path, sluice_error 
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, O_RDONLY | O_DIRECTORY);
 
     if (fd < 0)
-        return pf_posix_fail(err, errno, "opening the folder", path);
+        return pf_volume_fail(err, errno, "opening the folder", path);
     if (fsync(fd) != 0)
-        status = pf_posix_fail(err, errno, "syncing the folder", path);
+        status = pf_volume_fail(err, errno, "syncing the folder", path);
     (void)close(fd);
     return status;
 }
@@ -180,9 +155,9 @@ static sluice_status stat_path(pf_volume *volume, const char *path, pf_stat *ret
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, O_PATH | O_NOFOLLOW);
 
     if (fd < 0)
-        return pf_posix_fail(err, errno, "examining", path);
+        return pf_volume_fail(err, errno, "examining", path);
     if (fstat(fd, &st) != 0)
-        status = pf_posix_fail(err, errno, "examining", path);
+        status = pf_volume_fail(err, errno, "examining", path);
     else
         pf_posix_fill_stat(&st, ret_stat);
     (void)close(fd);
@@ -238,7 +213,7 @@ static sluice_status read_entries(DIR *dir, const char *path, listing *list, slu
         errno = 0;
         entry = readdir(dir);
         if (entry == NULL)
-            return errno == 0 ? SLUICE_OK : pf_posix_fail(err, errno, "listing", path);
+            return errno == 0 ? SLUICE_OK : pf_volume_fail(err, errno, "listing", path);
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         if (!listing_add(list, entry->d_name, kind_of_entry(dirfd(dir), entry)))
@@ -254,10 +229,10 @@ static sluice_status list(pf_volume *volume, const char *path, pf_list_fn *each,
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, O_RDONLY | O_DIRECTORY);
 
     if (fd < 0)
-        return pf_posix_fail(err, errno, "listing", path);
+        return pf_volume_fail(err, errno, "listing", path);
     dir = fdopendir(fd);
     if (dir == NULL) {
-        status = pf_posix_fail(err, errno, "listing", path);
+        status = pf_volume_fail(err, errno, "listing", path);
         (void)close(fd);
         return status;
     }
@@ -276,6 +251,7 @@ static sluice_status list(pf_volume *volume, const char *path, pf_list_fn *each,
 const pf_volume_ops pf_posix_ops = {
     .close = pf_posix_close,
     .check_identity = pf_posix_check_identity,
+    .sync_name = pf_posix_sync_name,
     .create = pf_posix_create,
     .open = pf_posix_open,
     .publish = publish,

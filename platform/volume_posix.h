@@ -42,14 +42,13 @@ static inline pf_posix_file *pf_posix_file_of(pf_file *file)
 int pf_posix_openat2(int folder, const char *path, int flags, uint64_t resolve);
 /* Opens beneath the volume's root, following no link and leaving no mount; "" is the root. -1 and errno. */
 int pf_posix_open_beneath(const pf_posix_volume *volume, const char *path, int flags);
-/* Types a failed step on a name below the root ("creating", "branches/1/locks"). */
-sluice_status pf_posix_fail(sluice_error *err, int error_number, const char *doing, const char *path);
 /* Gives a folder or file that we just made exactly `mode` and reads it back (umask and default ACLs widen or narrow
  * it). */
 sluice_status pf_posix_set_mode(int fd, mode_t mode, const char *path, sluice_error *err);
 void pf_posix_fill_stat(const struct stat *from, pf_stat *ret_stat);
 /* The operations, by file. */
 sluice_status pf_posix_check_identity(pf_volume *volume, sluice_error *err);
+sluice_status pf_posix_sync_name(pf_volume *volume, sluice_error *err);
 void pf_posix_close(pf_volume *volume);
 sluice_status pf_posix_create(pf_volume *volume, const char *path, pf_file **ret_file, sluice_error *err);
 sluice_status pf_posix_open(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file,

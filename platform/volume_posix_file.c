@@ -51,7 +51,7 @@ sluice_status pf_posix_create(pf_volume *volume, const char *path, pf_file **ret
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS);
 
     if (fd < 0)
-        return pf_posix_fail(err, errno, "creating", path);
+        return pf_volume_fail(err, errno, "creating", path);
     status = pf_posix_set_mode(fd, PF_FILE_MODE, path, err);
     if (status != SLUICE_OK)
         (void)close(fd);
@@ -67,7 +67,7 @@ static sluice_status check_opened(const pf_posix_volume *volume, int fd, const c
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return pf_posix_fail(err, errno, "examining", path);
+        return pf_volume_fail(err, errno, "examining", path);
     if (!S_ISREG(st.st_mode))
         return pf_fail(err, SLUICE_CORRUPT, "opening %s: it is not a regular file", path);
     if (st.st_nlink == 0) /* removed between the walk and here */
@@ -89,7 +89,7 @@ sluice_status pf_posix_open(pf_volume *volume, const char *path, pf_access acces
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, (access == PF_WRITE ? O_RDWR : O_RDONLY) | OPEN_FLAGS);
 
     if (fd < 0)
-        return pf_posix_fail(err, errno, "opening", path);
+        return pf_volume_fail(err, errno, "opening", path);
     status = check_opened(pf_posix_of(volume), fd, path, err);
     if (status != SLUICE_OK) {
         (void)close(fd);
@@ -104,7 +104,7 @@ sluice_status pf_posix_file_close(pf_file *file, sluice_error *err)
 
     /* The descriptor is gone after any return; EINTR says nothing about the data. */
     if (close(pf_posix_file_of(file)->fd) != 0 && errno != EINTR)
-        status = pf_posix_fail(err, errno, "closing", file->path);
+        status = pf_volume_fail(err, errno, "closing", file->path);
     pf_file_drop(file);
     return status;
 }
@@ -114,7 +114,7 @@ sluice_status pf_posix_file_stat(pf_file *file, pf_stat *ret_stat, sluice_error 
     struct stat st;
 
     if (fstat(pf_posix_file_of(file)->fd, &st) != 0)
-        return pf_posix_fail(err, errno, "examining", file->path);
+        return pf_volume_fail(err, errno, "examining", file->path);
     pf_posix_fill_stat(&st, ret_stat);
     return SLUICE_OK;
 }
@@ -126,10 +126,10 @@ sluice_status pf_posix_file_check_identity(pf_file *file, sluice_error *err)
     int fd;
 
     if (fstat(pf_posix_file_of(file)->fd, &open_one) != 0)
-        return pf_posix_fail(err, errno, "examining", file->path);
+        return pf_volume_fail(err, errno, "examining", file->path);
     fd = pf_posix_open_beneath(pf_posix_of(file->volume), file->path, O_PATH | O_NOFOLLOW);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-        return pf_posix_fail(err, errno, "examining", file->path);
+        return pf_volume_fail(err, errno, "examining", file->path);
     same = fd >= 0 && fstat(fd, &named_one) == 0 && open_one.st_dev == named_one.st_dev &&
            open_one.st_ino == named_one.st_ino;
     if (fd >= 0)
@@ -151,7 +151,7 @@ static sluice_status read_all(int fd, const char *path, uint64_t offset, uint8_t
         if (n > 0)
             got += (size_t)n;
         else if (errno != EINTR)
-            return pf_posix_fail(err, errno, "reading", path);
+            return pf_volume_fail(err, errno, "reading", path);
     }
     *ret_got = got;
     return SLUICE_OK;
@@ -195,7 +195,7 @@ static sluice_status read_direct(int fd, const char *path, uint64_t offset, uint
             break;
         }
         if (n < 0) {
-            status = pf_posix_fail(err, errno, "reading past the cache", path);
+            status = pf_volume_fail(err, errno, "reading past the cache", path);
             break;
         }
         uint64_t from = at < offset ? offset - at : 0;
@@ -250,7 +250,7 @@ sluice_status pf_posix_write(pf_file *file, uint64_t offset, const void *bytes, 
         else if (n == 0) /* not seen on regular files; never loop on it */
             return pf_fail(err, SLUICE_IO, "writing %s: nothing was written", file->path);
         else if (errno != EINTR)
-            return pf_posix_fail(err, errno, "writing", file->path);
+            return pf_volume_fail(err, errno, "writing", file->path);
     }
     return SLUICE_OK;
 }
@@ -263,7 +263,7 @@ sluice_status pf_posix_zero_fill(pf_file *file, uint64_t size, uint64_t *ret_wri
     int fd = pf_posix_file_of(file)->fd;
 
     if (fstat(fd, &st) != 0)
-        return pf_posix_fail(err, errno, "examining", file->path);
+        return pf_volume_fail(err, errno, "examining", file->path);
     for (uint64_t at = (uint64_t)st.st_size; at < size;) {
         uint64_t left = size - at;
         int count = 0;
@@ -276,7 +276,7 @@ sluice_status pf_posix_zero_fill(pf_file *file, uint64_t size, uint64_t *ret_wri
         if (n == 0)
             return pf_fail(err, SLUICE_IO, "writing %s: nothing was written", file->path);
         if (n < 0 && errno != EINTR)
-            return pf_posix_fail(err, errno, "filling with zeros", file->path);
+            return pf_volume_fail(err, errno, "filling with zeros", file->path);
         if (n > 0) {
             at += (uint64_t)n;
             *ret_written += (uint64_t)n;
@@ -292,7 +292,7 @@ sluice_status pf_posix_sync(pf_file *file, sluice_error *err)
     do { /* an interrupted wait has reported no write-back error, so asking again loses none */
         result = fdatasync(pf_posix_file_of(file)->fd);
     } while (result != 0 && errno == EINTR);
-    return result == 0 ? SLUICE_OK : pf_posix_fail(err, errno, "syncing", file->path);
+    return result == 0 ? SLUICE_OK : pf_volume_fail(err, errno, "syncing", file->path);
 }
 
 void pf_posix_write_behind(pf_file *file, uint64_t offset, uint64_t length)
@@ -314,14 +314,14 @@ sluice_status pf_posix_map(pf_file *file, pf_map *ret_map, sluice_error *err)
     int fd = pf_posix_file_of(file)->fd;
 
     if (fstat(fd, &st) != 0)
-        return pf_posix_fail(err, errno, "examining", file->path);
+        return pf_volume_fail(err, errno, "examining", file->path);
     if (st.st_size == 0) {
         pf_map_init(ret_map, NULL, 0, NULL, NULL);
         return SLUICE_OK;
     }
     address = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (address == MAP_FAILED)
-        return pf_posix_fail(err, errno, "mapping", file->path);
+        return pf_volume_fail(err, errno, "mapping", file->path);
     pf_map_init(ret_map, address, (size_t)st.st_size, release_map, address);
     return SLUICE_OK;
 }

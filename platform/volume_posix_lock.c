@@ -27,7 +27,7 @@ static sluice_status fail_lock(int error_number, const pf_file *file, sluice_err
 {
     if (error_number == ENOLCK)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "locking %s: the system has no more locks", file->path);
-    return pf_posix_fail(err, error_number, "locking", file->path);
+    return pf_volume_fail(err, error_number, "locking", file->path);
 }
 
 sluice_status pf_posix_lock_try(pf_file *file, uint64_t start, uint64_t length, pf_lock_mode mode, bool *ret_busy,

@@ -221,16 +221,15 @@ done:
     return status;
 }
 
-sluice_status pf_volume_sync_name(pf_volume *base, sluice_error *err)
+sluice_status pf_posix_sync_name(pf_volume *base, sluice_error *err)
 {
-    if (pf_volume_is_sim(base)) /* its roots are durable from the start */
-        return SLUICE_OK;
     pf_posix_volume *volume = pf_posix_of(base);
+    sluice_status status = SLUICE_OK;
     int parent = pf_posix_openat2(volume->root, "..", O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+
     /* A parent that we may not read can only be synced with everything else. */
-    bool synced = parent >= 0 ? fsync(parent) == 0 : syncfs(volume->root) == 0;
-    sluice_status status =
-        synced ? SLUICE_OK : pf_fail_errno(err, errno, "syncing the folder above the graph");
+    if ((parent >= 0 ? fsync(parent) : syncfs(volume->root)) != 0)
+        status = pf_fail_errno(err, errno, "syncing the folder above the graph");
     if (parent >= 0)
         (void)close(parent);
     return status;

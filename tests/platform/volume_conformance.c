@@ -487,6 +487,7 @@ static void a_fenced_owner_changes_nothing(const conformance_place *place)
     ASSERT_FAILS(SLUICE_FENCED, pf_make_folder(volume, "g", &err));
     ASSERT_FAILS(SLUICE_FENCED, pf_remove_folder(volume, "f", &err));
     ASSERT_FAILS(SLUICE_FENCED, pf_sync_dir(volume, "", &err));
+    ASSERT_FAILS(SLUICE_FENCED, pf_volume_sync_name(volume, &err));
     ASSERT_FAILS(SLUICE_FENCED, pf_write(file, 0, "y", 1, &err));
     ASSERT_FAILS(SLUICE_FENCED, pf_zero_fill(file, 100, &err));
     ASSERT_FAILS(SLUICE_FENCED, pf_sync(file, &err));
@@ -560,6 +561,8 @@ static void the_root_knows_itself(const conformance_place *place)
     pf_volume *volume = place->open(place->context);
 
     ASSERT_OK(pf_volume_check_identity(volume, &err));
+    ASSERT_OK(pf_volume_sync_name(volume, &err));
+    assert_int_equal(pf_volume_counters(volume)->directory_syncs, 1);
     ASSERT_OK(pf_sync_dir(volume, "", &err));
     ASSERT_OK(pf_sync_dir(volume, ".", &err));
     pf_volume_close(volume);
