@@ -7,7 +7,6 @@
  */
 #include "coord/append.h"
 #include "platform/check.h"
-#include "platform/failpoint.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,25 +36,21 @@ sluice_status co_make_reliable(st_graph *graph, st_log *log, sluice_error *err)
         status = st_log_heal(log, &opening, err);
         st_view_free(head);
         PF_TRY(status);
-        PF_TRY(st_log_refresh(log, err));
     } else if (status != SLUICE_OK) {
         if (err)
             *err = suspect_error;
         return status;
     }
-    st_log_position end = st_log_end(log);
-    return end.number > end.acknowledged ? st_log_settle(log, err) : SLUICE_OK;
+    return st_log_settle(log, err);
 }
 
 static sluice_status check_epoch(co_append *append, sluice_error *err)
 {
     st_control control = {0};
-    bool is_void = false;
     if (!append->epoch)
         return SLUICE_OK;
     PF_TRY(st_control_read(append->graph, &control, err));
-    for (uint32_t i = 0; i < control.voided_count; i++)
-        is_void = is_void || pf_id_equal(&control.voided_epochs[i], append->epoch);
+    bool is_void = st_control_is_voided(&control, append->epoch);
     st_control_free(&control);
     return is_void ? pf_fail(err, SLUICE_FENCED, "this process's epoch was voided") : SLUICE_OK;
 }
@@ -127,7 +122,6 @@ static sluice_status build_and_append(co_append *append, const st_view *head, sl
         goto done;
     }
     append->generation = head->generation + 1;
-    PF_GOTO(status, done, PF_FAILPOINT(PUBLISH_BEFORE_APPEND, err));
     status = st_log_append(append->log, &manifest, &attachments, &opening, &append->outcome, &digest, err);
 done:
     pf_buffer_free(&manifest);

@@ -153,9 +153,10 @@ typedef struct ref_walk {
 
 static sluice_status mark_branch(void *context, const char *name, uint64_t incarnation, sluice_error *err)
 {
-    (void)name;
     const ref_walk *walk = context;
     uint64_t end = 0;
+    if (!name)
+        return pf_fail(err, SLUICE_CORRUPT, "a branch's ref is unreadable, so nothing can be called unnamed");
     return co_objects_mark(walk->graph, walk->objects, incarnation, 0, &end, err);
 }
 

@@ -2,6 +2,7 @@
  * Audit rows: written once, listed for people (coord/audit.h).
  */
 #include "coord/audit.h"
+#include "store/format/document.h"
 #include "store/format/json.h"
 #include <stdio.h>
 #include <string.h>
@@ -62,54 +63,29 @@ static sluice_status is_there(pf_volume *volume, const char *path, bool *ret_the
     return status;
 }
 
-/* A file of this name with these bytes, synced, in the place of whatever a dead recoverer left under it. */
-static sluice_status write_temporary(pf_volume *volume, const char *path, const pf_buffer *bytes, sluice_error *err)
-{
-    pf_file *file = NULL;
-    sluice_error create_error = {0};
-    sluice_status status = pf_create(volume, path, &file, &create_error);
-    if (status == SLUICE_ALREADY_EXISTS) {
-        PF_TRY(pf_remove(volume, path, err));
-        status = pf_create(volume, path, &file, &create_error);
-    }
-    if (status != SLUICE_OK) {
-        if (err)
-            *err = create_error;
-        return status;
-    }
-    status = pf_write(file, 0, bytes->data, bytes->length, err);
-    if (status == SLUICE_OK)
-        status = pf_sync(file, err);
-    sluice_status closed = pf_close(file, status == SLUICE_OK ? err : NULL);
-    return status == SLUICE_OK ? closed : status;
-}
-
-sluice_status co_audit_write(st_graph *graph, const co_audit_row *row, sluice_error *err)
+sluice_status co_audit_write(st_graph *graph, lk_lockfile *graph_locks, const co_audit_row *row, pf_deadline deadline,
+                             sluice_error *err)
 {
     pf_volume *volume = st_graph_volume(graph);
     pf_buffer bytes = {0};
-    char path[96], temporary[96], id[PF_ID_TEXT];
+    char path[96];
     bool there = false;
+    sluice_error create_error = {0};
     sluice_status status;
     row_path(&row->operation, row->outcome, path);
-    pf_id_text(&row->commit, id);
-    (void)snprintf(temporary, sizeof temporary, FOLDER "/%s.tmp", id);
-
     PF_GOTO(status, done, is_there(volume, path, &there, err));
-    if (!there) {
-        sluice_error publish_error = {0};
-        PF_GOTO(status, done, encode(row, &bytes, err));
-        PF_GOTO(status, done, write_temporary(volume, temporary, &bytes, err));
-        status = pf_publish(volume, temporary, path, &publish_error);
-        if (status == SLUICE_ALREADY_EXISTS) {
-            status = pf_remove(volume, temporary, err);
-        } else if (status != SLUICE_OK && err) {
-            *err = publish_error;
-        }
-        if (status != SLUICE_OK)
-            goto done;
+    if (there) { /* perhaps by somebody who died before its name was durable */
+        status = pf_sync_dir(volume, FOLDER, err);
+        goto done;
     }
-    status = pf_sync_dir(volume, FOLDER, err); /* also for a row that somebody made and died before syncing */
+    PF_GOTO(status, done, encode(row, &bytes, err));
+    PF_GOTO(status, done, lk_take(graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_SHARED, deadline, err));
+    status = st_document_create(volume, FOLDER, path + strlen(FOLDER "/"), bytes.data, bytes.length, &create_error);
+    lk_release(graph_locks, LK_GRAPH_RECLAIM);
+    if (status == SLUICE_ALREADY_EXISTS)
+        status = pf_sync_dir(volume, FOLDER, err);
+    else if (status != SLUICE_OK && err)
+        *err = create_error;
 done:
     pf_buffer_free(&bytes);
     return status;
@@ -161,20 +137,18 @@ typedef struct row_listing {
 static sluice_status list_one(void *context, const char *name, pf_kind kind, sluice_error *err)
 {
     const row_listing *listing = context;
-    size_t length = strlen(name), got = 0;
-    char path[96], bytes[ROW_MAX];
-    pf_file *file = NULL;
+    size_t length = strlen(name);
+    char path[96];
+    pf_buffer bytes = {0};
     co_audit_row row = {0};
     if (kind != PF_KIND_FILE || length < 6 || length > 80 || strcmp(name + length - 5, ".json") != 0)
         return SLUICE_OK;
     (void)snprintf(path, sizeof path, FOLDER "/%s", name);
-    if (pf_open(st_graph_volume(listing->graph), path, PF_READ, &file, NULL) != SLUICE_OK)
-        return SLUICE_OK; /* advisory: a row that cannot be read denies nothing (L-050) */
-    sluice_status status = pf_read(file, 0, bytes, sizeof bytes, &got, NULL);
-    (void)pf_close(file, NULL); /* only read */
-    if (status != SLUICE_OK || decode(bytes, got, &row, NULL) != SLUICE_OK)
-        return SLUICE_OK;
-    return listing->each(listing->context, &row, err);
+    /* Advisory: a row that cannot be read denies nothing (L-050). */
+    bool good = st_document_read(st_graph_volume(listing->graph), path, ROW_MAX, &bytes, NULL) == SLUICE_OK &&
+                decode(bytes.data, bytes.length, &row, NULL) == SLUICE_OK;
+    pf_buffer_free(&bytes);
+    return good ? listing->each(listing->context, &row, err) : SLUICE_OK;
 }
 
 sluice_status co_audit_list(st_graph *graph, co_audit_fn *each, void *context, sluice_error *err)

@@ -9,6 +9,7 @@
 #ifndef COORD_AUDIT_H
 #define COORD_AUDIT_H
 
+#include "locks/oslock.h"
 #include "store/graph/graph.h"
 
 typedef enum co_outcome {
@@ -27,7 +28,8 @@ typedef struct co_audit_row {
 } co_audit_row;
 
 /* Makes the row unless one stands; durable on return. */
-sluice_status co_audit_write(st_graph *graph, const co_audit_row *row, sluice_error *err);
+sluice_status co_audit_write(st_graph *graph, lk_lockfile *graph_locks, const co_audit_row *row, pf_deadline deadline,
+                             sluice_error *err);
 sluice_status co_audit_exists(st_graph *graph, const pf_id *operation, co_outcome outcome, bool *ret_exists,
                               sluice_error *err);
 /* All rows, by operation id (so by time); what is not a whole row is passed over. */

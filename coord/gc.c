@@ -16,6 +16,7 @@
 #include "coord/objects.h"
 #include "coord/recovery.h"
 #include "platform/check.h"
+#include "store/format/document.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,12 @@ typedef struct collection {
     co_gc_report report;
 } collection;
 
-/* ---- trash ---- */
+typedef struct temporary_walk {
+    collection *gc;
+    const char *folder;
+} temporary_walk;
+
+/* ---- trash, and what never got its name ---- */
 
 static sluice_status delete_counted(collection *gc, const char *path, sluice_error *err)
 {
@@ -73,6 +79,30 @@ static sluice_status on_trash(void *context, const char *name, pf_kind kind, slu
     if (kind != PF_KIND_FILE || length < 0 || (size_t)length >= sizeof path)
         return SLUICE_OK;
     return delete_counted(gc, path, err);
+}
+
+/* Temporary names of dead recoverers: who makes one holds the reclaim lock shared until it has its name. */
+static sluice_status on_temporary(void *context, const char *name, pf_kind kind, sluice_error *err)
+{
+    const temporary_walk *walk = context;
+    char path[320];
+    int length = snprintf(path, sizeof path, "%s/%s", walk->folder, name);
+    if (kind != PF_KIND_FILE || !st_document_is_temporary(name) || length < 0 || (size_t)length >= sizeof path)
+        return SLUICE_OK;
+    return delete_counted(walk->gc, path, err);
+}
+
+static sluice_status remove_temporaries(collection *gc, sluice_error *err)
+{
+    static const char *const folders[] = {"audit", "quarantine"};
+    PF_TRY(lk_take(gc->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_EXCLUSIVE, gc->deadline, err));
+    sluice_status status = SLUICE_OK;
+    for (size_t i = 0; status == SLUICE_OK && i < sizeof folders / sizeof folders[0]; i++) {
+        temporary_walk walk = {gc, folders[i]};
+        status = pf_list(gc->volume, folders[i], on_temporary, &walk, err);
+    }
+    lk_release(gc->graph_locks, LK_GRAPH_RECLAIM);
+    return status;
 }
 
 /* ---- candidates ---- */
@@ -246,9 +276,10 @@ static sluice_status read_intents(collection *gc, sluice_error *err)
 /* Marks what a branch names; a branch that was marked before, only from there on. */
 static sluice_status mark_branch(void *context, const char *name, uint64_t incarnation, sluice_error *err)
 {
-    (void)name;
     collection *gc = context;
     uint32_t i = 0;
+    if (!name)
+        return pf_fail(err, SLUICE_CORRUPT, "a branch's ref is unreadable, so nothing can be called unnamed");
     while (i < gc->branch_count && gc->branches[i].incarnation != incarnation)
         i++;
     if (i == gc->branch_count) {
@@ -443,12 +474,15 @@ sluice_status co_gc(st_graph *graph, bool dry_run, co_gc_report *ret_report, slu
     PF_GOTO(status, done, lk_take(gc.graph_locks, LK_GRAPH_RETENTION, PF_LOCK_EXCLUSIVE, gc.deadline, err));
     PF_GOTO(status, done, settle_intents(&gc, err));
     PF_GOTO(status, done, pf_list(gc.volume, TRASH, on_trash, &gc, err));
+    PF_GOTO(status, done, remove_temporaries(&gc, err));
     uint64_t before;
     do {
         before = gc.report.attempts;
         gc.deadline = pf_deadline_in_ms(CO_WAIT_MS);
         status = pass(&gc, err);
     } while (status == SLUICE_OK && gc.more && gc.report.attempts > before && !dry_run);
+    if (status == SLUICE_OK && !dry_run)
+        (void)st_reserve_rebuild(graph, NULL); /* when the disk has room again; a graph without one works */
 done:
     *ret_report = gc.report;
     lk_lockfile_close(gc.graph_locks);

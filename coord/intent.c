@@ -285,7 +285,7 @@ static sluice_status learn(co_slot *slot, pf_file *file, bool *ret_free, sluice_
 sluice_status co_slot_take(pf_volume *volume, co_slot *ret_slot, sluice_error *err)
 {
     co_slot slot = {.volume = volume};
-    sluice_status status = pf_open(volume, CO_INTENTS_FILE, PF_WRITE, &slot.file, err);
+    sluice_status status = pf_open(volume, ST_INTENTS_FILE, PF_WRITE, &slot.file, err);
     if (status != SLUICE_OK)
         return status;
     for (uint32_t i = 0; i < CO_SLOTS; i++) {
@@ -319,7 +319,7 @@ sluice_status co_slot_take_over(pf_volume *volume, uint32_t number, pf_deadline 
     bool taken = false, is_free = false;
     *ret_live = false;
     lk_order_wait(volume, LK_RANK_INTENT_SLOT, number);
-    PF_TRY(pf_open(volume, CO_INTENTS_FILE, PF_WRITE, &slot.file, err));
+    PF_TRY(pf_open(volume, ST_INTENTS_FILE, PF_WRITE, &slot.file, err));
     sluice_status status;
     PF_GOTO(status, fail, pf_lock(slot.file, lock_at(number, RECOVERER_BYTE), 1, PF_LOCK_EXCLUSIVE, deadline, err));
     PF_GOTO(status, fail, try_byte(&slot, OWNER_BYTE, &taken, err));
@@ -424,7 +424,7 @@ sluice_status co_slot_retire(co_slot *slot, sluice_error *err)
     bool is_free = false;
     sluice_status status;
     if (slot->failed) {
-        PF_GOTO(status, done, pf_open(slot->volume, CO_INTENTS_FILE, PF_WRITE, &fresh, err));
+        PF_GOTO(status, done, pf_open(slot->volume, ST_INTENTS_FILE, PF_WRITE, &fresh, err));
         file = fresh;
         PF_GOTO(status, done, learn(slot, fresh, &is_free, err));
     }

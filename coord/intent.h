@@ -31,13 +31,12 @@
 #include "adapters/adapter.h"
 #include "platform/buffer.h"
 
-#define CO_SLOTS          64u
-#define CO_SLOT_BYTES     32768u
+#define CO_SLOTS          ST_INTENT_SLOTS
+#define CO_SLOT_BYTES     ST_INTENT_SLOT_SIZE
 #define CO_SCOPE_BYTES    512u
 #define CO_SCOPE_TABLES   32u
 #define CO_FRAME_BYTES    12288u
 #define CO_FRAME_HEAD     64u
-#define CO_INTENTS_FILE   "intents"
 #define CO_EFFECTS_MAX    4u
 #define CO_PLAN_BYTES_MAX (UINT64_C(256) << 20) /* of a side file: far beyond any plan that names staged runs */
 

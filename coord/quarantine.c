@@ -5,39 +5,19 @@
  * the one that a dead recoverer made from this slot.
  */
 #include "coord/quarantine.h"
+#include "store/format/document.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FOLDER "quarantine"
 
-static sluice_status write_copy(pf_volume *volume, const char *path, const uint8_t *bytes, sluice_error *err)
-{
-    pf_file *file = NULL;
-    sluice_error create_error = {0};
-    sluice_status status = pf_create(volume, path, &file, &create_error);
-    if (status == SLUICE_ALREADY_EXISTS) { /* left by a recoverer that died before it gave the copy its name */
-        PF_TRY(pf_remove(volume, path, err));
-        status = pf_create(volume, path, &file, &create_error);
-    }
-    if (status != SLUICE_OK) {
-        if (err)
-            *err = create_error;
-        return status;
-    }
-    status = pf_write(file, 0, bytes, CO_SLOT_BYTES, err);
-    if (status == SLUICE_OK)
-        status = pf_sync(file, err);
-    sluice_status closed = pf_close(file, status == SLUICE_OK ? err : NULL);
-    return status == SLUICE_OK ? closed : status;
-}
-
-sluice_status co_quarantine_put(st_graph *graph, co_slot *slot, bool scope_known, const co_scope *scope,
-                                sluice_error *err)
+sluice_status co_quarantine_put(st_graph *graph, lk_lockfile *graph_locks, co_slot *slot, bool scope_known,
+                                const co_scope *scope, pf_deadline deadline, sluice_error *err)
 {
     pf_volume *volume = st_graph_volume(graph);
-    char path[128], temporary[128];
-    sluice_error publish_error = {0};
+    char name[96];
+    sluice_error create_error = {0};
     uint8_t *bytes = malloc(CO_SLOT_BYTES);
     if (!bytes)
         return pf_fail_memory(err);
@@ -46,23 +26,20 @@ sluice_status co_quarantine_put(st_graph *graph, co_slot *slot, bool scope_known
     if (scope_known) {
         char id[PF_ID_TEXT];
         pf_id_text(&scope->commit, id);
-        (void)snprintf(path, sizeof path, FOLDER "/%s.intent", id);
+        (void)snprintf(name, sizeof name, "%s.intent", id);
     } else {
-        (void)snprintf(path, sizeof path, FOLDER "/slot-%u-%016llx.intent", slot->number,
+        (void)snprintf(name, sizeof name, "slot-%u-%016llx.intent", slot->number,
                        (unsigned long long)pf_xxh64_of(bytes, CO_SLOT_BYTES));
     }
-    (void)snprintf(temporary, sizeof temporary, FOLDER "/slot-%u.tmp", slot->number);
-    PF_GOTO(status, done, write_copy(volume, temporary, bytes, err));
-    status = pf_publish(volume, temporary, path, &publish_error);
-    if (status == SLUICE_ALREADY_EXISTS) {
-        status = pf_remove(volume, temporary, err);
-    } else if (status != SLUICE_OK && err) {
-        *err = publish_error;
-    }
-    if (status != SLUICE_OK)
-        goto done;
-    PF_GOTO(status, done, pf_sync_dir(volume, FOLDER, err));
-    status = co_slot_retire(slot, err);
+    PF_GOTO(status, done, lk_take(graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_SHARED, deadline, err));
+    status = st_document_create(volume, FOLDER, name, bytes, CO_SLOT_BYTES, &create_error);
+    lk_release(graph_locks, LK_GRAPH_RECLAIM);
+    if (status == SLUICE_ALREADY_EXISTS) /* made from this slot by somebody who died before he freed it */
+        status = pf_sync_dir(volume, FOLDER, err);
+    else if (status != SLUICE_OK && err)
+        *err = create_error;
+    if (status == SLUICE_OK)
+        status = co_slot_retire(slot, err);
 done:
     free(bytes);
     return status;

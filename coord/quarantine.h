@@ -11,6 +11,7 @@
 #define COORD_QUARANTINE_H
 
 #include "coord/intent.h"
+#include "locks/oslock.h"
 
 typedef struct co_quarantined {
     char name[80]; /* below quarantine/ */
@@ -19,8 +20,8 @@ typedef struct co_quarantined {
 } co_quarantined;
 
 /* Copies the held slot aside, durably, then frees it. Safe to do again after a death in between. */
-sluice_status co_quarantine_put(st_graph *graph, co_slot *slot, bool scope_known, const co_scope *scope,
-                                sluice_error *err);
+sluice_status co_quarantine_put(st_graph *graph, lk_lockfile *graph_locks, co_slot *slot, bool scope_known,
+                                const co_scope *scope, pf_deadline deadline, sluice_error *err);
 /* All of them, by name. */
 typedef sluice_status co_quarantine_fn(void *context, const co_quarantined *item, sluice_error *err);
 sluice_status co_quarantine_list(st_graph *graph, co_quarantine_fn *each, void *context, sluice_error *err);

@@ -98,13 +98,14 @@ static sluice_status resolve_held(recovery_state *recovery, co_slot *slot, co_sl
                             .kind = "unknown",
                             .classification = "quarantined",
                             .time_us = pf_wall_us()};
-        PF_TRY(co_audit_write(recovery->graph, &row, err));
+        PF_TRY(co_audit_write(recovery->graph, recovery->how.graph_locks, &row, recovery->how.deadline, err));
     }
-    return co_quarantine_put(recovery->graph, slot, scope_known, &intent->scope, err);
+    return co_quarantine_put(recovery->graph, recovery->how.graph_locks, slot, scope_known, &intent->scope,
+                             recovery->how.deadline, err);
 }
 
-static sluice_status take_and_resolve(recovery_state *recovery, uint32_t number, co_recovered *line, bool *ret_mine,
-                                      sluice_error *err)
+static sluice_status take_and_resolve_once(recovery_state *recovery, uint32_t number, co_recovered *line,
+                                           bool *ret_mine, sluice_error *err)
 {
     co_slot slot = {0};
     co_slot_state state;
@@ -125,6 +126,19 @@ static sluice_status take_and_resolve(recovery_state *recovery, uint32_t number,
     }
     co_intent_free(&intent);
     co_slot_release(&slot);
+    return status;
+}
+
+/* On a full disk the reserve is let go of, so that recovery can always finish (L-035). */
+static sluice_status take_and_resolve(recovery_state *recovery, uint32_t number, co_recovered *line, bool *ret_mine,
+                                      sluice_error *err)
+{
+    sluice_error first = {0};
+    sluice_status status = take_and_resolve_once(recovery, number, line, ret_mine, &first);
+    if (status == SLUICE_NO_SPACE && st_reserve_release(recovery->graph, NULL) == SLUICE_OK)
+        return take_and_resolve_once(recovery, number, line, ret_mine, err);
+    if (status != SLUICE_OK && err)
+        *err = first;
     return status;
 }
 
@@ -180,8 +194,8 @@ static sluice_status on_ref(void *context, const char *name, uint64_t incarnatio
     st_log *log = NULL;
     lk_lockfile *locks = NULL;
     char folder[64], path[96];
-    if (recovery->overlap->incarnation && recovery->overlap->incarnation != incarnation)
-        return SLUICE_OK;
+    if (incarnation == 0 || (recovery->overlap->incarnation && recovery->overlap->incarnation != incarnation))
+        return SLUICE_OK; /* an unreadable ref is that name's damage only */
     PF_TRY(st_graph_log(recovery->graph, incarnation, &log, err));
     st_branch_folder(incarnation, folder);
     (void)snprintf(path, sizeof path, "%s/locks", folder);
@@ -205,7 +219,7 @@ sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_o
     if (changes && st_graph_access(graph) != PF_WRITE)
         return pf_fail(err, SLUICE_PERMISSION, "recovery needs a graph that is open for writing");
     sluice_status status;
-    PF_GOTO(status, done, pf_open(volume, CO_INTENTS_FILE, PF_READ, &recovery.intents, err));
+    PF_GOTO(status, done, pf_open(volume, ST_INTENTS_FILE, PF_READ, &recovery.intents, err));
     if (changes)
         PF_GOTO(status, done, lk_lockfile_open(volume, "locks/graph", &recovery.how.graph_locks, err));
     for (uint32_t i = 0; i < CO_SLOTS; i++)
@@ -238,7 +252,7 @@ sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, boo
 {
     pf_file *intents = NULL;
     *ret_due = false;
-    PF_TRY(pf_open(st_graph_volume(graph), CO_INTENTS_FILE, PF_READ, &intents, err));
+    PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < CO_SLOTS && !*ret_due; i++) {
         bool used = false, scope_known = false, orphaned = false;
@@ -282,7 +296,7 @@ sluice_status co_recovery_attempts(st_graph *graph, co_named_attempt_fn *each, v
 {
     pf_file *intents = NULL;
     attempt_walk walk = {each, context, false};
-    PF_TRY(pf_open(st_graph_volume(graph), CO_INTENTS_FILE, PF_READ, &intents, err));
+    PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < CO_SLOTS; i++) {
         bool used = false, scope_known = false;

@@ -183,10 +183,10 @@ static sluice_status audit_and_retire(const co_resolution *how, co_slot *slot, c
     (void)snprintf(row.kind, sizeof row.kind, "%s", intent->kind);
     (void)snprintf(row.classification, sizeof row.classification, "%s", line->classification);
     PF_TRY(PF_FAILPOINT(RECOVER_BEFORE_AUDIT, err));
-    PF_TRY(co_audit_write(how->graph, &row, err));
+    PF_TRY(co_audit_write(how->graph, how->graph_locks, &row, how->deadline, err));
     PF_TRY(PF_FAILPOINT(RECOVER_AFTER_AUDIT, err));
     if (outcome == CO_OUTCOME_QUARANTINED)
-        PF_TRY(co_quarantine_put(how->graph, slot, true, &intent->scope, err));
+        PF_TRY(co_quarantine_put(how->graph, how->graph_locks, slot, true, &intent->scope, how->deadline, err));
     else
         PF_TRY(co_slot_retire(slot, err));
     return PF_FAILPOINT(RECOVER_AFTER_RETIRE, err);
