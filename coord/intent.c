@@ -7,11 +7,8 @@
 #include "locks/order.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-static_assert(CO_SLOT_BYTES == ST_INTENT_SLOT_SIZE, "the file is made with slots of this size");
 
 #define OWNER_BYTE     0u
 #define RECOVERER_BYTE 1u
