@@ -229,21 +229,15 @@ done:
 /* The folder above `path`, as text. */
 static sluice_status parent_of(const char *path, char **ret_parent, sluice_error *err)
 {
-    char *copy = strdup(path);
-    if (!copy)
-        return pf_fail_memory(err);
-    size_t length = strlen(copy);
-    while (length > 1 && copy[length - 1] == '/')
-        copy[--length] = '\0';
-    char *slash = strrchr(copy, '/');
-    if (!slash)
-        (void)strcpy(copy, ".");
-    else if (slash == copy)
-        copy[1] = '\0';
-    else
-        *slash = '\0';
-    *ret_parent = copy;
-    return SLUICE_OK;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    *ret_parent = length == 0 ? strdup(".") : strndup(path, length);
+    return *ret_parent ? SLUICE_OK : pf_fail_memory(err);
 }
 
 /* Where evidence of a probe is kept while there is no graph; NULL: nowhere. */

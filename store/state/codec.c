@@ -126,8 +126,8 @@ sluice_status st_document_decode(const void *bytes, size_t length, st_read_fn *r
     pf_buffer again = {0};
     sluice_status status;
     PF_GOTO(status, done, st_json_parse(bytes, length, &document, err));
-    PF_GOTO(status, done, read(document, value, err));
-    PF_GOTO(status, done, write(value, &again, err));
+    PF_GOTO(status, done, (*read)(document, value, err));
+    PF_GOTO(status, done, (*write)(value, &again, err));
     PF_GOTO(status, done, st_json_check_canonical(bytes, length, &again, err));
 done:
     cJSON_Delete(document);
