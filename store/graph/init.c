@@ -166,6 +166,8 @@ static sluice_status make_all(pf_volume *volume, st_schema *schema, const st_gra
     PF_TRY(st_layout_make(volume, err));
     PF_TRY(PF_FAILPOINT(INIT_AFTER_LAYOUT, err));
     st_schema_assign_ids(schema, &control.next_table, &control.next_property);
+    for (uint32_t i = 0; i < schema->type_count; i++)
+        PF_TRY(st_table_make_folders(volume, schema->types[i].table, err));
     PF_TRY(st_schema_store(volume, schema, &identity, err));
     PF_TRY(st_info_write(volume, info, err));
     PF_TRY(st_control_make(volume, &control, err));

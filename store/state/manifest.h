@@ -39,6 +39,13 @@ sluice_status st_manifest_decode(const st_record *record, st_generation *ret_gen
 
 /* ---- opening records ---- */
 
+typedef struct st_fork { /* where a branch began; incarnation 0: main, from nothing */
+    uint64_t incarnation, generation;
+    uint32_t index;
+} st_fork;
+
+#define ST_FORKS_MAX 65536u /* branches on the way back to main: bounds walks over hostile records */
+
 typedef struct st_opening {
     uint64_t incarnation, number; /* the generation that is continued; 0: none yet */
     uint32_t index;               /* of its last commit; of the fork commit, for a new branch */
@@ -78,8 +85,10 @@ void st_receipts_trim(st_receipt_table *table, int64_t now_us);
 sluice_status st_receipts_encode(const st_receipt_table *table, pf_buffer *buffer, sluice_error *err);
 sluice_status st_receipts_decode(const void *bytes, size_t length, st_receipt_table *ret_table, sluice_error *err);
 void st_receipts_free(st_receipt_table *table);
-/* The receipts of a log up to generation `until`: the active segment's table, and the commits behind it. */
-sluice_status st_receipts_collect(st_graph *graph, st_log *log, uint64_t until, st_receipt_table *ret_table,
+/* The active segment's opening record with its table (NULL: not wanted). */
+sluice_status st_opening_read(st_log *log, st_opening *ret_opening, st_receipt_table *ret_table, sluice_error *err);
+/* The receipts of a log up to generation `until`: that table, and the commits behind it. */
+sluice_status st_receipts_collect(st_log *log, uint64_t from, uint64_t until, st_receipt_table *table,
                                   sluice_error *err);
 
 #endif

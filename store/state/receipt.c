@@ -19,37 +19,32 @@ static st_receipt receipt_of(const st_generation *generation, uint32_t index)
                         .time_us = commit->time_us};
 }
 
-/* The opening record of the active segment: the number that it continues, and its table. */
-static sluice_status read_table(st_log *log, uint64_t *ret_number, st_receipt_table *ret_table, sluice_error *err)
+sluice_status st_opening_read(st_log *log, st_opening *ret_opening, st_receipt_table *ret_table, sluice_error *err)
 {
     st_record record = {0};
-    st_opening opening = {0};
     st_attachments attachments = {0};
     const void *bytes = NULL;
     size_t length = 0;
     sluice_status status;
     PF_GOTO(status, done, st_log_read_opening(log, &record, err));
-    PF_GOTO(status, done, st_opening_decode(&record, &opening, &attachments, err));
-    *ret_number = opening.number;
+    PF_GOTO(status, done, st_opening_decode(&record, ret_opening, &attachments, err));
     if (ret_table) {
-        PF_GOTO(status, done, st_attachment_get(&record, &attachments, opening.receipts, &bytes, &length, err));
+        PF_GOTO(status, done, st_attachment_get(&record, &attachments, ret_opening->receipts, &bytes, &length, err));
         PF_GOTO(status, done, st_receipts_decode(bytes, length, ret_table, err));
     }
 done:
-    st_opening_free(&opening);
+    if (status != SLUICE_OK)
+        st_opening_free(ret_opening);
     st_attachments_free(&attachments);
     st_record_free(&record);
     return status;
 }
 
-sluice_status st_receipts_collect(st_graph *graph, st_log *log, uint64_t until, st_receipt_table *ret_table,
+sluice_status st_receipts_collect(st_log *log, uint64_t from, uint64_t until, st_receipt_table *table,
                                   sluice_error *err)
 {
-    uint64_t number = 0;
     sluice_status status = SLUICE_OK;
-    (void)graph;
-    PF_TRY(read_table(log, &number, ret_table, err));
-    while (number < until && status == SLUICE_OK) {
+    for (uint64_t number = from; number < until && status == SLUICE_OK;) {
         st_record record = {0};
         st_generation generation = {0};
         number++;
@@ -59,7 +54,7 @@ sluice_status st_receipts_collect(st_graph *graph, st_log *log, uint64_t until, 
         for (uint32_t i = 0; i < generation.commit_count && status == SLUICE_OK; i++) {
             st_receipt receipt = receipt_of(&generation, i);
             if (!pf_id_is_nil(&receipt.operation))
-                status = st_receipts_add(ret_table, &receipt, err);
+                status = st_receipts_add(table, &receipt, err);
         }
         st_generation_free(&generation);
         st_record_free(&record);
@@ -94,15 +89,16 @@ sluice_status st_receipt_find(st_graph *graph, st_log *log, const pf_id *operati
                               st_receipt *ret_receipt, sluice_error *err)
 {
     st_receipt_table table = {0};
-    uint64_t first = 0;
+    st_opening opening = {0};
     sluice_status status = SLUICE_OK;
     (void)graph;
     *ret_found = false;
     *ret_receipt = (st_receipt){0};
     if (pf_id_is_nil(operation))
         return SLUICE_OK;
-    PF_TRY(read_table(log, &first, &table, err));
-    for (uint64_t number = st_log_end(log).number; number > first && status == SLUICE_OK && !*ret_found; number--)
+    PF_TRY(st_opening_read(log, &opening, &table, err));
+    for (uint64_t number = st_log_end(log).number; number > opening.number && status == SLUICE_OK && !*ret_found;
+         number--)
         status = look_in_record(log, number, operation, ret_found, ret_receipt, err);
     for (uint32_t i = 0; i < table.count && status == SLUICE_OK && !*ret_found; i++) {
         if (pf_id_equal(&table.items[i].operation, operation)) {
@@ -112,6 +108,7 @@ sluice_status st_receipt_find(st_graph *graph, st_log *log, const pf_id *operati
     }
     if (status == SLUICE_OK && !*ret_found && table.floor_us != INT64_MIN && pf_id_has_time(operation))
         ret_receipt->expired = pf_id_time_ms(operation) <= table.floor_us / 1000;
+    st_opening_free(&opening);
     st_receipts_free(&table);
     return status;
 }

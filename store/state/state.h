@@ -179,11 +179,6 @@ typedef struct st_skip { /* an ancestor: the generation with the greatest number
     pf_sha256 digest;
 } st_skip;
 
-typedef struct st_fork { /* where a branch began; incarnation 0: main, from nothing */
-    uint64_t incarnation, generation;
-    uint32_t index;
-} st_fork;
-
 /* One immutable view: a (schema, state) pair of one branch at one place. What readers pin and writers call their base.
  */
 typedef struct st_view {
@@ -202,7 +197,6 @@ typedef struct st_view {
     uint32_t page_count;
     st_skip *skips; /* [k]: see st_skip */
     uint32_t skip_count;
-    st_fork fork;
 } st_view;
 #define ST_INDEX_LAST UINT32_MAX
 /* The branch's newest state (log refreshed by the caller or by `refresh`). */
