@@ -296,6 +296,7 @@ sluice_status pf_mount_table_of(int fd, char **ret_mountinfo, unsigned *ret_id, 
         if (i + 1 == MOUNT_TRIES || pf_mount_by_id(*ret_mountinfo, *ret_id, &mount))
             break;
         free(*ret_mountinfo);
+        *ret_mountinfo = NULL;
     }
     return SLUICE_OK; /* a mount that is not listed is the caller's to judge */
 }
@@ -306,7 +307,7 @@ sluice_status pf_preflight_classify(const char *path, pf_access access, pf_files
     char *mountinfo = NULL;
     struct statfs fs;
     sluice_status status;
-    unsigned id;
+    unsigned id = 0;
     int fd = -1;
 
     PF_TRY(PF_FAILPOINT(PREFLIGHT_CLASSIFY, err));

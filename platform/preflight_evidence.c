@@ -44,7 +44,7 @@ sluice_status pf_place_of(int fd, pf_place *ret_place, sluice_error *err)
     char *mountinfo;
     struct statfs fs;
     pf_mount mount;
-    unsigned id;
+    unsigned id = 0;
 
     PF_TRY(read_boot_id(boot, err));
     if (fstatfs(fd, &fs) != 0)
@@ -79,7 +79,7 @@ static int open_evidence(const char *folder, const pf_place *place, int flags)
 bool pf_evidence_read(const char *folder, const pf_place *place, uint64_t *ret_sync_us)
 {
     size_t key = strlen(place->key);
-    char text[EVIDENCE_MAX];
+    char text[EVIDENCE_MAX] = {0};
     struct stat st;
     ssize_t length = 0;
     char *end;
