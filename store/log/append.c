@@ -130,9 +130,8 @@ sluice_status st_log_next_earlier(const st_log *log, st_earlier **ret_earlier, u
         return pf_fail_memory(err);
     if (count > 0)
         memcpy(list, segment->earlier + skip, count * sizeof(*list));
-    list[count] = (st_earlier){.number = segment->number,
-                               .first = segment->repeats ? segment->base : segment->base + 1,
-                               .opening = segment->opening};
+    list[count] =
+        (st_earlier){.number = segment->number, .first = st_segment_first(segment), .opening = segment->opening};
     *ret_earlier = list;
     *ret_count = count + 1;
     return SLUICE_OK;
@@ -154,8 +153,7 @@ sluice_status st_log_switch_to(st_log *log, const st_segment_plan *plan, uint64_
 
     PF_GOTO(status, done, st_segment_make(log->volume, log->folder, plan, &next, err));
     PF_GOTO(status, done, PF_FAILPOINT(SEGMENT_AFTER_OPENING_SYNC, err));
-    st_current current = {
-        .sequence = sequence, .segment = next.number, .opening = next.opening, .other_segment = log->current.segment};
+    st_current current = {.sequence = sequence, .segment = next.number, .opening = next.opening};
     PF_GOTO(status, done, st_current_write(log->current_file, &current, err));
     PF_GOTO(status, done, PF_FAILPOINT(SEGMENT_AFTER_CURRENT_WRITE, err));
     PF_GOTO(status, done, pf_sync(log->current_file, err));

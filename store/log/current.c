@@ -99,10 +99,8 @@ static bool judge(const uint8_t bytes[2 * ST_SECTOR], st_current *ret_current)
         if (sector[newest].first != sector[!newest].first + 1)
             return false;
     }
-    *ret_current = (st_current){.sequence = sector[newest].first,
-                                .segment = sector[newest].second,
-                                .opening = sector[newest].digest,
-                                .other_segment = sector[!newest].second};
+    *ret_current = (st_current){
+        .sequence = sector[newest].first, .segment = sector[newest].second, .opening = sector[newest].digest};
     return ret_current->segment > 0;
 }
 

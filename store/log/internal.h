@@ -22,7 +22,7 @@
 #define ST_CURRENT_SIZE 8192u
 #define ST_MARK_SIZE    4096u /* of which the first sector is used */
 /* An opening record names at most so many earlier segments; older ones are found through the oldest that it names. */
-#define ST_EARLIER_MAX 512u
+#define ST_EARLIER_MAX 64u
 
 /* ---- record.c ---- */
 
@@ -130,9 +130,10 @@ sluice_status st_segment_make(pf_volume *volume, const char *folder, const st_se
 sluice_status st_segment_open(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
                               const pf_sha256 *opening, pf_access access, st_source source, st_segment *ret_segment,
                               sluice_error *err);
-/* Opens an earlier segment for single reads: the opening record is read, of the others only the heads. */
+/* Opens an earlier segment for single reads: the opening record is read, of the others only the heads, up to generation
+ * `last`. (Behind it may stand what a healed segment put aside.) */
 sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
-                               const pf_sha256 *opening, st_segment *ret_segment, sluice_error *err);
+                               const pf_sha256 *opening, uint64_t last, st_segment *ret_segment, sluice_error *err);
 /* Follows to the end from where it stands. */
 sluice_status st_segment_follow(st_segment *segment, sluice_error *err);
 /* Room for one more entry, so that the next note cannot fail. */
@@ -140,6 +141,8 @@ sluice_status st_segment_reserve(st_segment *segment, sluice_error *err);
 sluice_status st_segment_note(st_segment *segment, const st_head *head, sluice_error *err);
 uint64_t st_segment_end_number(const st_segment *segment);
 const pf_sha256 *st_segment_end_digest(const st_segment *segment);
+/* The first generation that is in it (or would be). */
+uint64_t st_segment_first(const st_segment *segment);
 const st_entry *st_segment_find(const st_segment *segment, uint64_t number); /* NULL when not in it */
 sluice_status st_segment_read_entry(const st_segment *segment, const st_entry *entry, st_record *ret_record,
                                     sluice_error *err);
@@ -173,7 +176,6 @@ uint64_t st_get64(const uint8_t *from);
 typedef struct st_current {
     uint64_t sequence, segment;
     pf_sha256 opening;
-    uint64_t other_segment; /* named by the other sector; 0: none */
 } st_current;
 sluice_status st_current_make(pf_volume *volume, const char *folder, const st_current *current, sluice_error *err);
 sluice_status st_current_open(pf_volume *volume, const char *folder, pf_access access, pf_file **ret_file,
@@ -215,8 +217,13 @@ struct st_log {
     st_segment old[ST_LOG_OLD_OPEN]; /* indexes of earlier segments, by last use */
 };
 
-/* The index of an earlier segment; one that is missing is CORRUPT. */
-sluice_status st_log_open_earlier(const st_log *log, const st_earlier *earlier, st_segment *ret_segment,
+/* The last generation of the i-th segment that `from` names; what stands behind it there was put aside. */
+uint64_t st_segment_last_of(const st_segment *from, uint32_t i);
+/* The index of an earlier segment up to generation `last`; one that is missing is CORRUPT. */
+sluice_status st_log_open_stop(const st_log *log, const st_earlier *earlier, uint64_t last, st_segment *ret_segment,
+                               sluice_error *err);
+/* The same for the i-th that `from` names. */
+sluice_status st_log_open_earlier(const st_log *log, const st_segment *from, uint32_t i, st_segment *ret_segment,
                                   sluice_error *err);
 /* `segment` becomes the active one; the one before stays at hand as an earlier one. */
 void st_log_adopt(st_log *log, st_segment *segment);

@@ -176,44 +176,54 @@ uint64_t st_log_first(const st_log *log)
 
 /* ---- reading by number ---- */
 
-sluice_status st_log_open_earlier(const st_log *log, const st_earlier *earlier, st_segment *ret_segment,
-                                  sluice_error *err)
+uint64_t st_segment_last_of(const st_segment *from, uint32_t i)
+{
+    uint64_t next = i + 1 < from->earlier_count ? from->earlier[i + 1].first : st_segment_first(from);
+    return next - 1;
+}
+
+sluice_status st_log_open_stop(const st_log *log, const st_earlier *earlier, uint64_t last, st_segment *ret_segment,
+                               sluice_error *err)
 {
     sluice_error local = {0};
     sluice_status status = st_segment_index(log->volume, log->folder, earlier->number, log->incarnation,
-                                            &earlier->opening, ret_segment, &local);
+                                            &earlier->opening, last, ret_segment, &local);
     return status == SLUICE_OK ? status : missing_is_corrupt(log, earlier->number, status, &local, err);
 }
 
-/* The index of an earlier segment, from what is open or from disk. */
-static sluice_status open_earlier(st_log *log, const st_earlier *earlier, st_segment **ret_segment, sluice_error *err)
+sluice_status st_log_open_earlier(const st_log *log, const st_segment *from, uint32_t i, st_segment *ret_segment,
+                                  sluice_error *err)
 {
-    for (size_t i = 0; i < ST_LOG_OLD_OPEN; i++) {
-        if (log->old[i].number != earlier->number)
+    return st_log_open_stop(log, &from->earlier[i], st_segment_last_of(from, i), ret_segment, err);
+}
+
+/* The same from what is open, or from disk; it stays open. `from` may be one of those that are. */
+static sluice_status open_earlier(st_log *log, const st_segment *from, uint32_t i, const st_segment **ret_segment,
+                                  sluice_error *err)
+{
+    st_segment segment = {0};
+    for (size_t k = 0; k < ST_LOG_OLD_OPEN; k++) {
+        if (log->old[k].number != from->earlier[i].number)
             continue;
-        st_segment found = log->old[i];
-        memmove(log->old + 1, log->old, i * sizeof(log->old[0]));
-        log->old[0] = found;
+        segment = log->old[k];
+        memmove(log->old + 1, log->old, k * sizeof(log->old[0]));
+        log->old[0] = segment;
         *ret_segment = &log->old[0];
         return SLUICE_OK;
     }
-    st_segment segment = {0};
-    PF_TRY(st_log_open_earlier(log, earlier, &segment, err));
+    PF_TRY(st_log_open_earlier(log, from, i, &segment, err));
     keep_old(log, &segment);
     *ret_segment = &log->old[0];
     return SLUICE_OK;
 }
 
 /* Of the segments that `segment` names, the newest one that begins at or below `number`; else the oldest. */
-static const st_earlier *choose_earlier(const st_segment *segment, uint64_t number)
+static uint32_t choose_earlier(const st_segment *segment, uint64_t number)
 {
-    const st_earlier *chosen = NULL;
-    for (uint32_t i = segment->earlier_count; i-- > 0;) {
-        chosen = &segment->earlier[i];
-        if (chosen->first <= number)
-            break;
-    }
-    return chosen;
+    uint32_t i = segment->earlier_count - 1;
+    while (i > 0 && segment->earlier[i].first > number)
+        i--;
+    return i;
 }
 
 static sluice_status not_retained(const st_log *log, uint64_t number, sluice_error *err)
@@ -231,16 +241,14 @@ sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, s
     if (!entry && (number > segment->base || number < segment->oldest))
         return not_retained(log, number, err);
     while (!entry) {
-        const st_earlier *earlier = choose_earlier(segment, number);
-        st_segment *next;
-        if (!earlier || earlier->number >= segment->number)
+        if (segment->earlier_count == 0)
             return not_retained(log, number, err);
-        bool covers = earlier->first <= number;
-        PF_TRY(open_earlier(log, earlier, &next, err));
-        entry = st_segment_find(next, number);
+        uint32_t i = choose_earlier(segment, number);
+        bool covers = segment->earlier[i].first <= number;
+        PF_TRY(open_earlier(log, segment, i, &segment, err));
+        entry = st_segment_find(segment, number);
         if (!entry && covers)
             return log_corrupt(log, "an earlier segment lacks its last records", err);
-        segment = next;
     }
     return st_segment_read_entry(segment, entry, ret_record, err);
 }

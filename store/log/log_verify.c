@@ -8,41 +8,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All earlier segments, oldest first: the lists of the opening records, followed back to the oldest. */
-static sluice_status collect_earlier(st_log *log, st_earlier **ret_list, size_t *ret_count, sluice_error *err)
+typedef struct stop { /* a segment on the way */
+    st_earlier at;
+    uint64_t last; /* the last generation that counts as its */
+} stop;
+
+/* All earlier segments that can be read, oldest first: the lists of the opening records, followed back to the oldest.
+ */
+static sluice_status collect_stops(st_log *log, stop **ret_stops, size_t *ret_count, sluice_error *err)
 {
     st_segment oldest = {0};
-    st_earlier *list = NULL;
+    stop *stops = NULL;
     size_t count = 0;
     const st_segment *from = &log->active;
     sluice_status status = SLUICE_OK;
 
     while (from->earlier_count > 0) {
-        size_t more = from->earlier_count;
-        st_earlier *grown = malloc((count + more) * sizeof(*grown));
+        uint32_t more = from->earlier_count;
+        stop *grown = calloc(count + more, sizeof(*grown));
         if (!grown) {
             status = pf_fail_memory(err);
-            goto failed;
+            goto done;
         }
-        memcpy(grown, from->earlier, more * sizeof(*grown));
+        for (uint32_t i = 0; i < more; i++)
+            grown[i] = (stop){.at = from->earlier[i], .last = st_segment_last_of(from, i)};
         if (count > 0)
-            memcpy(grown + more, list, count * sizeof(*grown));
-        free(list);
-        list = grown;
+            memcpy(grown + more, stops, count * sizeof(*stops));
+        free(stops);
+        stops = grown;
         count += more;
-        if (list[0].first <= log->active.oldest)
+        if (stops[0].at.first <= log->active.oldest)
             break;
         st_segment next = {0};
-        PF_GOTO(status, failed, st_log_open_earlier(log, &list[0], &next, err));
+        PF_GOTO(status, done, st_log_open_earlier(log, from, 0, &next, err));
         st_segment_close(&oldest);
         oldest = next;
         from = &oldest;
     }
-    *ret_list = list;
+    *ret_stops = stops;
     *ret_count = count;
-    list = NULL;
-failed:
-    free(list);
+    stops = NULL;
+done:
+    free(stops);
     st_segment_close(&oldest);
     return status;
 }
@@ -86,8 +93,8 @@ done:
     return status;
 }
 
-static sluice_status walk_segment(const st_segment *segment, chain *walk, st_log_record_fn *each, void *context,
-                                  sluice_error *err)
+static sluice_status walk_segment(const st_segment *segment, uint64_t last, chain *walk, st_log_record_fn *each,
+                                  void *context, sluice_error *err)
 {
     st_record record = {0};
 
@@ -96,6 +103,8 @@ static sluice_status walk_segment(const st_segment *segment, chain *walk, st_log
     st_record_free(&record);
     if (status != SLUICE_OK)
         return status;
+    if (last < st_segment_first(segment)) /* healing was begun again: a later segment repeats the same record */
+        return SLUICE_OK;
     /* A segment that repeats its base may bring the only copy that is left of it: its first record has to join. */
     if (!segment->repeats) {
         if (walk->begun && (segment->base != walk->number || !pf_sha256_equal(&segment->base_digest, &walk->digest)))
@@ -111,22 +120,22 @@ static sluice_status walk_segment(const st_segment *segment, chain *walk, st_log
 
 sluice_status st_log_verify(st_log *log, st_log_record_fn *each, void *context, sluice_error *err)
 {
-    st_earlier *earlier = NULL;
+    stop *stops = NULL;
     size_t count = 0;
     chain walk = {0};
     st_segment segment = {0};
     sluice_status status;
 
     PF_TRY(st_log_refresh(log, err));
-    PF_GOTO(status, done, collect_earlier(log, &earlier, &count, err));
+    PF_GOTO(status, done, collect_stops(log, &stops, &count, err));
     for (size_t i = 0; i < count; i++) {
-        PF_GOTO(status, done, st_log_open_earlier(log, &earlier[i], &segment, err));
-        PF_GOTO(status, done, walk_segment(&segment, &walk, each, context, err));
+        PF_GOTO(status, done, st_log_open_stop(log, &stops[i].at, stops[i].last, &segment, err));
+        PF_GOTO(status, done, walk_segment(&segment, stops[i].last, &walk, each, context, err));
         st_segment_close(&segment);
     }
-    PF_GOTO(status, done, walk_segment(&log->active, &walk, each, context, err));
+    PF_GOTO(status, done, walk_segment(&log->active, UINT64_MAX, &walk, each, context, err));
 done:
     st_segment_close(&segment);
-    free(earlier);
+    free(stops);
     return status;
 }

@@ -91,6 +91,11 @@ sluice_status st_opening_line_decode(const char *manifest, size_t length, st_seg
     PF_GOTO(status, done, st_json_get_u64(document, "oldest", &segment->oldest, err));
     PF_GOTO(status, done, st_json_get_array(document, "earlier", &list, err));
     PF_GOTO(status, done, decode_earlier(list, &segment->earlier, &segment->earlier_count, err));
+    if (number != segment->number ||
+        (segment->earlier_count > 0 && segment->earlier[segment->earlier_count - 1].number >= number)) {
+        status = pf_fail(err, SLUICE_CORRUPT, "an opening record is that of another segment");
+        goto done;
+    }
     st_opening_line decoded = {.repeats = segment->repeats,
                                .oldest = segment->oldest,
                                .earlier = segment->earlier,

@@ -149,15 +149,14 @@ void st_record_resalt(uint8_t *bytes, const uint8_t salt[16])
 
 st_head_state st_head_decode(const uint8_t *bytes, st_head *ret_head)
 {
+    if (memcmp(bytes, magic, sizeof(magic)) != 0 || st_get64(bytes + AT_CHECK) != head_check(bytes))
+        return ST_HEAD_NONE;
     st_head head = {.manifest_length = get32(bytes + AT_MANIFEST),
                     .number = st_get64(bytes + AT_NUMBER),
                     .body_length = st_get64(bytes + AT_BODY),
                     .attachments_length = st_get64(bytes + AT_ATTACHMENTS),
                     .incarnation = st_get64(bytes + AT_INCARNATION)};
     uint16_t kind = get16(bytes + AT_KIND);
-
-    if (memcmp(bytes, magic, sizeof(magic)) != 0 || st_get64(bytes + AT_CHECK) != head_check(bytes))
-        return ST_HEAD_NONE;
     if (get16(bytes + AT_VERSION) != VERSION)
         return ST_HEAD_NEWER;
     if ((kind != ST_RECORD_OPENING && kind != ST_RECORD_GENERATION) || head.manifest_length == 0 ||

@@ -50,6 +50,11 @@ const pf_sha256 *st_segment_end_digest(const st_segment *segment)
     return segment->entry_count ? &segment->entries[segment->entry_count - 1].own : &segment->base_digest;
 }
 
+uint64_t st_segment_first(const st_segment *segment)
+{
+    return segment->repeats ? segment->base : segment->base + 1;
+}
+
 const st_entry *st_segment_find(const st_segment *segment, uint64_t number)
 {
     if (segment->entry_count == 0 || number < segment->entries[0].number ||
@@ -336,7 +341,7 @@ static sluice_status read_opening_bytes(st_segment *segment, uint8_t **ret_bytes
 }
 
 sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
-                               const pf_sha256 *opening, st_segment *ret_segment, sluice_error *err)
+                               const pf_sha256 *opening, uint64_t last, st_segment *ret_segment, sluice_error *err)
 {
     st_segment segment = {.number = number, .incarnation = incarnation};
     uint8_t *bytes = NULL;
@@ -348,7 +353,7 @@ sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t n
     PF_GOTO(status, done, open_file(volume, folder, PF_READ, &segment, err));
     PF_GOTO(status, done, read_opening_bytes(&segment, &bytes, &size, err));
     PF_GOTO(status, done, take_opening(&segment, bytes, size, opening, err));
-    while (segment.size - segment.end >= ST_RECORD_ALIGN) {
+    while (st_segment_end_number(&segment) < last && segment.size - segment.end >= ST_RECORD_ALIGN) {
         PF_GOTO(status, done, read_at(&segment, ST_FROM_CACHE, segment.end, block, sizeof(block), err));
         if (st_head_decode(block, &head) != ST_HEAD_VALID || !head_continues(&segment, &head) ||
             st_head_record_size(&head) > segment.size - segment.end)

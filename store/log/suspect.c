@@ -149,33 +149,27 @@ static sluice_status verify_range(const st_segment *segment, uint64_t from, uint
     return status;
 }
 
-/* What was acknowledged, and all before the newest record, is on the medium in the segment that CURRENT names there. */
-static sluice_status verify_medium(st_log *log, const st_current *medium, sluice_error *err)
+/* What was acknowledged, and all before the newest record, is on the medium. */
+static sluice_status verify_medium(const st_log *log, sluice_error *err)
 {
-    st_segment older = {0};
-    const st_segment *segment = &log->active;
-    sluice_status status = SLUICE_OK;
-
-    if (medium->segment < log->mark.segment)
-        return pf_fail(err, SLUICE_CORRUPT, "on the medium CURRENT names a segment older than was acknowledged");
-    if (medium->segment != log->active.number) {
-        PF_GOTO(status, done,
-                st_segment_index(log->volume, log->folder, medium->segment, log->incarnation, &medium->opening, &older,
-                                 err));
-        segment = &older;
-    }
-    uint64_t to = segment->end;
-    if (segment == &log->active && segment->entry_count > 0 && st_segment_end_number(segment) > log->mark.number)
-        to = segment->entries[segment->entry_count - 1].offset;
-    PF_GOTO(status, done, verify_range(segment, 0, to, err));
-done:
-    st_segment_close(&older);
-    return status;
+    const st_segment *active = &log->active;
+    uint64_t to = active->end;
+    if (active->entry_count > 0 && st_segment_end_number(active) > log->mark.number)
+        to = active->entries[active->entry_count - 1].offset;
+    return verify_range(active, 0, to, err);
 }
 
-static uint64_t above(uint64_t number, uint64_t named)
+/* CURRENT as everybody sees it becomes durable, before its other sector is written: of the two, one may be missing on
+ * the medium only when it was never written. */
+static sluice_status make_current_durable(st_log *log, sluice_error *err)
 {
-    return named >= number ? named + 1 : number;
+    st_current medium;
+    PF_TRY(st_current_write(log->current_file, &log->current, err));
+    PF_TRY(pf_sync(log->current_file, err));
+    PF_TRY(st_current_read(log->current_file, ST_FROM_MEDIUM, &medium, err));
+    if (medium.sequence == log->current.sequence && medium.segment == log->current.segment)
+        return SLUICE_OK;
+    return pf_fail(err, SLUICE_IO, "the file CURRENT of a log does not keep what is written to it");
 }
 
 static sluice_status open_healed_segment(st_log *log, const st_opening_source *opening, sluice_error *err)
@@ -183,21 +177,16 @@ static sluice_status open_healed_segment(st_log *log, const st_opening_source *o
     pf_buffer manifest = {0}, attachments = {0}, newest = {0}, copy = {0};
     st_earlier *earlier = NULL;
     uint32_t earlier_count;
-    st_current medium;
     sluice_status status;
 
     PF_GOTO(status, done, read_newest(log, &newest, err));
     bool lost = read_copy(log, &copy); /* the newest record fell out of the cache and never reached the medium */
     PF_GOTO(status, done, st_log_encode_opening(opening, &manifest, &attachments, err));
-    PF_GOTO(status, done, st_current_read(log->current_file, ST_FROM_MEDIUM, &medium, err));
-    PF_GOTO(status, done, verify_medium(log, &medium, err));
+    PF_GOTO(status, done, verify_medium(log, err));
+    PF_GOTO(status, done, make_current_durable(log, err));
     PF_GOTO(status, done, st_log_next_earlier(log, &earlier, &earlier_count, err));
-    uint64_t number = log->active.number + 1;
-    number = above(number, log->current.other_segment);
-    number = above(number, medium.segment);
-    number = above(number, medium.other_segment);
     const pf_buffer *behind = lost ? &copy : &newest;
-    st_segment_plan plan = {.number = number,
+    st_segment_plan plan = {.number = log->active.number + 1,
                             .incarnation = log->incarnation,
                             .base = st_segment_end_number(&log->active),
                             .base_digest = *st_segment_end_digest(&log->active),
@@ -210,7 +199,7 @@ static sluice_status open_healed_segment(st_log *log, const st_opening_source *o
                             .behind = behind->length > 0 ? behind->data : NULL,
                             .behind_size = behind->length,
                             .room = behind->length};
-    PF_GOTO(status, done, st_log_switch_to(log, &plan, medium.sequence + 1, err));
+    PF_GOTO(status, done, st_log_switch_to(log, &plan, log->current.sequence + 1, err));
 done:
     free(earlier);
     pf_buffer_free(&manifest);
