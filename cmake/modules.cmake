@@ -1,5 +1,5 @@
 # sluice_module(NAME DEPENDS lib... [SUBFOLDERS dir...]): the static library of one folder of the architecture.
-# sluice_program(NAME FOLDER DEPENDS lib...): a program whose sources are one folder.
+# sluice_program(NAME FOLDER DEPENDS lib...): a program whose sources are one folder; main.c is its entry.
 function(sluice_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;SUBFOLDERS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)
@@ -19,9 +19,10 @@ endfunction()
 function(sluice_program name folder)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
-  if(sources)
-    add_executable(${name} ${sources})
-    target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} sluice_options)
-    install(TARGETS ${name} RUNTIME DESTINATION bin)
-  endif()
+  list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/main.c)
+  add_library(sluice_${folder} STATIC ${sources}) # everything but main, so that tests can link it
+  target_link_libraries(sluice_${folder} PUBLIC ${ARG_DEPENDS} PRIVATE sluice_options)
+  add_executable(${name} ${folder}/main.c)
+  target_link_libraries(${name} PRIVATE sluice_${folder} sluice_options)
+  install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()

@@ -1,5 +1,6 @@
 /*
- * Read sets and their arbitration (OW-016 to OW-029, LESSONS K-01, P-04): conflict = my reads meet their writes, key-exact.
+ * Read sets and their arbitration (OW-016 to OW-029, LESSONS K-01, P-04): conflict = my reads meet their writes,
+ * key-exact.
  */
 #ifndef COORD_READ_SET_H
 #define COORD_READ_SET_H
@@ -7,18 +8,19 @@
 #include "store/state/state.h"
 
 typedef enum co_read_kind {
-    CO_READ_KEY_ABSENT,       /* meets KEY_INSERTED of that table */
-    CO_READ_KEY_PRESENT,      /* an endpoint or target that must stay: meets KEY_DELETED */
-    CO_READ_UNIQUE_ABSENT,    /* meets UNIQUE_SET */
-    CO_READ_EDGES_EMPTY,      /* no incident edges: meets ENDPOINT_USED */
-    CO_READ_COUNT,            /* cardinality of a node in an edge type: meets ENDPOINT_USED of that edge table */
-    CO_READ_WHOLE_TABLE,      /* meets everything of that table */
-    CO_READ_KIND_COUNT        /* each has a rule in the table of read_set.c; a static assertion counts them */
+    CO_READ_KEY_ABSENT,    /* meets KEY_INSERTED of that table */
+    CO_READ_KEY_PRESENT,   /* an endpoint or target that must stay: meets KEY_DELETED */
+    CO_READ_UNIQUE_ABSENT, /* meets UNIQUE_SET of that table and tuple */
+    CO_READ_EDGES_EMPTY,   /* no incident edges (set.table: the node table): meets ENDPOINT_USED */
+    CO_READ_COUNT, /* cardinality of a node in an edge type (set.table: the edge table): meets ENDPOINT_USED of it */
+    CO_READ_WHOLE_TABLE, /* meets everything of that table */
+    CO_READ_KIND_COUNT   /* each has a rule in the table of read_set.c; a static assertion counts them */
 } co_read_kind;
+const char *co_read_kind_name(co_read_kind kind); /* "key-absent", ...; static storage */
 
 typedef struct co_read {
     co_read_kind kind;
-    st_change set; /* table, unique index, and the hashes or runs that were probed */
+    st_change set; /* table, unique tuple, and the hashes or runs that were probed; `space` is not looked at */
 } co_read;
 
 typedef struct co_read_set {
@@ -36,5 +38,8 @@ sluice_status co_read_set_decode(const void *bytes, size_t length, co_read_set *
 /* Does any read meet these writes? Hash hits are confirmed on the key itself where both sides name fragments. */
 sluice_status co_read_set_meets(st_graph *graph, const co_read_set *set, const st_changes *changes, bool *ret_meets,
                                 co_read_kind *ret_kind, uint64_t *ret_table, sluice_error *err);
+/* Was this table read as a whole? It then meets every commit with an edit of the table, whatever its change sets say.
+ */
+bool co_read_set_has_whole(const co_read_set *set, uint64_t table);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct co_attempt { /* attempts/<id>/: one per job; its lock is shared b
     pf_file *lock;
     /* Set by co_write_run, and `litter` also by the job (a task that was tried twice): what co_attempt_finish may skip. */
     bool litter;          /* something staged may be named by nothing */
+    bool uncertain;       /* the write's outcome is unknown: nothing may be removed */
     uint64_t incarnation; /* of the branch written to; 0: never came that far */
     uint64_t since;       /* generation of the first base: nothing of this attempt is named at or before it */
 } co_attempt;

@@ -27,6 +27,16 @@
     X(VOLUME_WRITE, "volume.write")                                                                                    \
     X(VOLUME_SYNC, "volume.sync")                                                                                      \
     X(VOLUME_LOCK, "volume.lock")                                                                                      \
+    X(PREFLIGHT_CLASSIFY, "preflight.classify")                                                                        \
+    X(PREFLIGHT_CREATE, "preflight.create")                                                                            \
+    X(PREFLIGHT_WRITE, "preflight.write")                                                                              \
+    X(PREFLIGHT_FILE_SYNC, "preflight.file_sync")                                                                      \
+    X(PREFLIGHT_LOCK, "preflight.lock")                                                                                \
+    X(PREFLIGHT_EXCLUSIVE, "preflight.exclusive")                                                                      \
+    X(PREFLIGHT_REPLACE, "preflight.replace")                                                                          \
+    X(PREFLIGHT_DIR_SYNC, "preflight.dir_sync")                                                                        \
+    X(PREFLIGHT_MAP, "preflight.map")                                                                                  \
+    X(PREFLIGHT_CLEANUP, "preflight.cleanup")                                                                          \
     X(BARRIER_BEFORE, "barrier.before")                                                                                \
     X(BARRIER_AFTER, "barrier.after")                                                                                  \
     X(PREPARE_AFTER_PIN, "prepare.after_pin")                                                                          \

@@ -18,19 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static sim_page zero_page = {.references = 1}; /* shared by all files; the one reference is never dropped */
+static sim_page zero_page = {.references = 2}; /* shared by all files; not counted, and never anybody's own */
 
 /* ---- pages ---- */
 
 void pf_sim_page_drop(sim_page *page)
 {
-    if (page != NULL && --page->references == 0)
+    if (page != NULL && page != &zero_page && --page->references == 0)
         free(page);
 }
 
 static sim_page *page_hold(sim_page *page)
 {
-    if (page != NULL)
+    if (page != NULL && page != &zero_page)
         page->references++;
     return page;
 }
@@ -231,7 +231,7 @@ static void put_sectors(sim_page **at, const sim_page *content, uint8_t sectors)
     page = page_own(at);
     for (unsigned s = 0; s < SIM_SECTORS; s++)
         if ((sectors & (1u << s)) != 0)
-            memcpy(page->bytes + s * SIM_SECTOR, content->bytes + s * SIM_SECTOR, SIM_SECTOR);
+            memcpy(page->bytes + (size_t)s * SIM_SECTOR, content->bytes + (size_t)s * SIM_SECTOR, SIM_SECTOR);
 }
 
 static void forget_writes(sim_inode *inode)

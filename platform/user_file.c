@@ -206,9 +206,10 @@ sluice_status pf_input_read_all(const char *path, size_t limit, pf_buffer *buffe
 {
     size_t start = buffer->length, got = 1;
     sluice_status status;
-    pf_input *input;
+    pf_input *input = NULL;
 
     PF_TRY(pf_input_open(path, &input, err));
+    PF_ASSERT(input != NULL);
     for (;;) {
         PF_GOTO(status, done, pf_buffer_reserve(buffer, READ_ALL_STEP, err));
         PF_GOTO(status, done, pf_input_read(input, buffer->data + buffer->length, READ_ALL_STEP, &got, err));

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OUTPUT_BUFFER (256u * 1024u)
+#define OUTPUT_BUFFER ((size_t)256 * 1024)
 
 struct pf_output {
     int fd;

@@ -42,6 +42,8 @@ static inline pf_posix_file *pf_posix_file_of(pf_file *file)
 int pf_posix_openat2(int folder, const char *path, int flags, uint64_t resolve);
 /* Opens beneath the volume's root, following no link and leaving no mount; "" is the root. -1 and errno. */
 int pf_posix_open_beneath(const pf_posix_volume *volume, const char *path, int flags);
+/* Types a failed step on the user's own path, which stands in the terminal text only. */
+sluice_status pf_posix_fail_root(int error_number, const char *path, sluice_error *err);
 /* Gives a folder or file that we just made exactly `mode` and reads it back (umask and default ACLs widen or narrow
  * it). */
 sluice_status pf_posix_set_mode(int fd, mode_t mode, const char *path, sluice_error *err);

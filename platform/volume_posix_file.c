@@ -21,7 +21,7 @@
 #define OPEN_FLAGS   (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 #define DIRECT_ALIGN 4096u
 #define DIRECT_CHUNK (UINT64_C(1) << 20)
-#define ZERO_BLOCK   (64u * 1024u)
+#define ZERO_BLOCK   ((size_t)64 * 1024)
 #define ZERO_BLOCKS  16u
 
 /* ---- handles ---- */
@@ -31,10 +31,13 @@ static sluice_status file_from(pf_volume *volume, const char *path, pf_access ac
                                sluice_error *err)
 {
     pf_posix_file *file = calloc(1, sizeof *file);
-    sluice_status status = file != NULL ? SLUICE_OK : pf_fail_memory(err);
+    sluice_status status;
 
-    if (status == SLUICE_OK)
-        status = pf_file_init(&file->base, volume, path, access, err);
+    if (file == NULL) {
+        (void)close(fd);
+        return pf_fail_memory(err);
+    }
+    status = pf_file_init(&file->base, volume, path, access, err);
     if (status != SLUICE_OK) {
         (void)close(fd);
         free(file);

@@ -52,7 +52,7 @@ static sluice_status fail_link(const char *path, sluice_error *err)
     return status;
 }
 
-static sluice_status fail_root(int error_number, const char *path, sluice_error *err)
+sluice_status pf_posix_fail_root(int error_number, const char *path, sluice_error *err)
 {
     switch (error_number) {
     case ELOOP:
@@ -147,7 +147,7 @@ sluice_status pf_volume_open(const char *path, pf_access access, pf_volume **ret
     int fd = pf_posix_openat2(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
     if (fd < 0)
-        return fail_root(errno, path, err);
+        return pf_posix_fail_root(errno, path, err);
     return volume_from(fd, path, access, ret_volume, err);
 }
 
@@ -174,10 +174,10 @@ static sluice_status make_root(int parent, const char *name, const char *path, i
     int fd;
 
     if (mkdirat(parent, name, PF_FOLDER_MODE) != 0)
-        return fail_root(errno, path, err);
+        return pf_posix_fail_root(errno, path, err);
     fd = pf_posix_openat2(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
     if (fd < 0) {
-        status = fail_root(errno, path, err);
+        status = pf_posix_fail_root(errno, path, err);
         goto undo;
     }
     PF_GOTO(status, undo, pf_posix_set_mode(fd, PF_FOLDER_MODE, "the graph's folder", err));
@@ -204,12 +204,12 @@ sluice_status pf_volume_make(const char *path, pf_volume **ret_volume, sluice_er
     if (copy == NULL)
         return pf_fail_memory(err);
     if (!split_user_path(copy, &parent_path, &name)) {
-        status = fail_root(path[0] != 0 ? EEXIST : ENOENT, path, err);
+        status = pf_posix_fail_root(path[0] != 0 ? EEXIST : ENOENT, path, err);
         goto done;
     }
     parent = pf_posix_openat2(AT_FDCWD, parent_path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
     if (parent < 0) {
-        status = fail_root(errno, parent_path, err);
+        status = pf_posix_fail_root(errno, parent_path, err);
         goto done;
     }
     PF_GOTO(status, done, make_root(parent, name, path, &fd, err));

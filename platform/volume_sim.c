@@ -175,10 +175,11 @@ static sluice_status handle_new(sim_actor *actor, const char *path, pf_access ac
                                 sluice_error *err)
 {
     sim_file *file = calloc(1, sizeof *file);
-    sluice_status status = file != NULL ? SLUICE_OK : pf_fail_memory(err);
+    sluice_status status;
 
-    if (status == SLUICE_OK)
-        status = pf_file_init(&file->base, &actor->base, path, access, err);
+    if (file == NULL)
+        return pf_fail_memory(err);
+    status = pf_file_init(&file->base, &actor->base, path, access, err);
     if (status != SLUICE_OK) {
         free(file);
         return status;
@@ -456,7 +457,7 @@ static sluice_status make_root(pf_sim_disk *disk, const char *path, uint32_t *re
 sluice_status pf_sim_actor(pf_sim_disk *disk, const char *root, pf_volume **ret_volume, sluice_error *err)
 {
     sim_actor *actor;
-    uint32_t slot;
+    uint32_t slot = SIM_ROOT;
 
     PF_TRY(make_root(disk, root, &slot, err));
     actor = calloc(1, sizeof *actor);

@@ -166,6 +166,8 @@ static sluice_status make_all(pf_volume *volume, st_schema *schema, const st_gra
     PF_TRY(st_layout_make(volume, err));
     PF_TRY(PF_FAILPOINT(INIT_AFTER_LAYOUT, err));
     st_schema_assign_ids(schema, &control.next_table, &control.next_property);
+    for (uint32_t i = 0; i < schema->type_count; i++)
+        PF_TRY(st_table_make_folders(volume, schema->types[i].table, err));
     PF_TRY(st_schema_store(volume, schema, &identity, err));
     PF_TRY(st_info_write(volume, info, err));
     PF_TRY(st_control_make(volume, &control, err));
@@ -229,21 +231,15 @@ done:
 /* The folder above `path`, as text. */
 static sluice_status parent_of(const char *path, char **ret_parent, sluice_error *err)
 {
-    char *copy = strdup(path);
-    if (!copy)
-        return pf_fail_memory(err);
-    size_t length = strlen(copy);
-    while (length > 1 && copy[length - 1] == '/')
-        copy[--length] = '\0';
-    char *slash = strrchr(copy, '/');
-    if (!slash)
-        (void)strcpy(copy, ".");
-    else if (slash == copy)
-        copy[1] = '\0';
-    else
-        *slash = '\0';
-    *ret_parent = copy;
-    return SLUICE_OK;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    *ret_parent = length == 0 ? strdup(".") : strndup(path, length);
+    return *ret_parent ? SLUICE_OK : pf_fail_memory(err);
 }
 
 /* Where evidence of a probe is kept while there is no graph; NULL: nowhere. */

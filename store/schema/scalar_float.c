@@ -154,7 +154,7 @@ static size_t take_digits(double value, int precision, char ret_digits[20], int 
     for (; *p != 'e'; p++)
         if (*p >= '0' && *p <= '9') /* passes over the sign and whatever stands for the point */
             ret_digits[count++] = *p;
-    *ret_exponent = atoi(p + 1);
+    *ret_exponent = (int)strtol(p + 1, NULL, 10);
     while (count > 1 && ret_digits[count - 1] == '0')
         count--;
     return count;

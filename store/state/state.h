@@ -1,9 +1,9 @@
 /*
  * What a generation says: commits, table entries, edits, change sets (DESIGN 2, DECISIONS "Table entry").
  *
- * Table state is a list of fragments, each with its set of deleted rows. It changes by edits, immutable objects that name no parent:
- * add, delete, substitute, replace; applied in publication order to the list that stands. The state at (generation, index) is
- * the parent's plus edits 0..index of that generation.
+ * Table state is a list of fragments, each with its set of deleted rows. It changes by edits, immutable objects that
+ * name no parent: add, delete, substitute, replace; applied in publication order to the list that stands. The state at
+ * (generation, index) is the parent's plus edits 0..index of that generation.
  */
 #ifndef STORE_STATE_STATE_H
 #define STORE_STATE_STATE_H
@@ -28,25 +28,48 @@ typedef struct st_edit_add {
     st_fragment_info fragment;
     st_run_ref *runs;
     uint32_t run_count;
-    st_dead_ref dead;     /* rows left out by a late phase of a skipping load */
-    uint64_t first_row;   /* bound in G: id of position 0 (explicit_ids: unused); 0 until bound */
-    pf_id commit;         /* bound in G: the commit that wrote it */
+    st_dead_ref dead; /* positions left out by a late phase of a skipping load */
+    /* Ids of rows without a column _row_id: id of position 0, the others follow. Bound in G and then no part of the
+     * edit, unless the plan gave it (from a block of its own: loads whose edges name keyless nodes of the same load).
+     */
+    uint64_t first_row;
+    bool first_row_given;
+    pf_id commit; /* bound in G: the commit that wrote it */
 } st_edit_add;
 
+typedef struct st_edit_out { /* a fragment that leaves by a substitution */
+    char fragment[64];
+    uint64_t bytes;
+    st_dead_ref applied; /* positions of it that the incoming fragments leave out: deletions that were applied */
+} st_edit_out;
+
+#define ST_ATTACHED_EDIT_MAX 65536u /* bytes of an edit that goes into the record; larger ones are staged */
+#define ST_LISTED_ROWS_MAX   1024u  /* deleted row ids that an edit lists itself; more go to a deletion file */
+
+/* What one write does to one table. Applied in this order to the list that stands: deletions (of the rows listed before
+ * it), the substitution or replacement, the additions. */
 typedef struct st_edit {
     uint64_t table;
-    st_edit_add *adds;
+    st_edit_add
+        *adds; /* also what a substitution brings in (with _row_id columns, or a fragment by its own name again) */
     uint32_t add_count;
-    /* deletes: row ids in a deletion file; substitutes: names out, adds in; replace: the adds are the whole list. */
-    st_dead_ref deletes;
-    char (*out)[64]; /* substitute: fragment names that leave */
+    st_dead_ref deletes;   /* row ids, in a deletion file ... */
+    uint64_t *delete_rows; /* ... or listed, ascending */
+    uint32_t delete_count;
+    st_edit_out *out; /* substitution: what leaves */
     uint32_t out_count;
-    bool replace;
+    bool replace; /* the adds are the whole list */
 } st_edit;
-void st_edit_free(st_edit *edit);
-/* {"format":"sluice-edit/1",...}: canonical; first_row and commit are not part of it (bound later). */
+void st_edit_free(st_edit *edit); /* its insides; safe on a zeroed one */
+/* {"format":"sluice-edit/1",...}: canonical. */
 sluice_status st_edit_encode(const st_edit *edit, pf_buffer *buffer, sluice_error *err);
 sluice_status st_edit_decode(const void *bytes, size_t length, st_edit *ret_edit, sluice_error *err);
+/* A name that may stand for a file below tables/<id>/: letters, digits, "-", "_", "."; not first a dot; shorter than
+ * `room`. */
+bool st_object_name_is_valid(const char *name, size_t room);
+/* tables/<table>/ with fragments, lists, keys, deletions, indexes: made (or found), every name synced. For accepting a
+ * type. */
+sluice_status st_table_make_folders(pf_volume *volume, uint64_t table, sluice_error *err);
 
 /* ---- change sets (K-01): what a commit did, per table and conflict space ---- */
 
@@ -63,49 +86,51 @@ typedef enum st_space {
 
 /* One set of one commit: listed hashes (small) or runs of its fragments (large: run files named in the edit). */
 typedef struct st_change {
-    uint64_t table;       /* for ENDPOINT_USED: the node table */
+    uint64_t table; /* for ENDPOINT_USED: the node table */
     st_space space;
-    uint32_t unique;      /* which unique tuple */
-    bool whole;           /* missing or unreadable: counts as everything */
-    uint64_t *hashes;     /* sorted; NULL when runs are named */
+    uint32_t unique;  /* which unique tuple */
+    bool whole;       /* missing or unreadable: counts as everything */
+    uint64_t *hashes; /* sorted; NULL when runs are named */
     uint64_t hash_count;
-    struct {
-        uint64_t table;           /* where the run lies (an edge table for ENDPOINT_USED) */
+    struct st_change_run {
+        uint64_t table; /* where the run lies (an edge table for ENDPOINT_USED) */
         st_run_ref run;
         st_fragment_info fragment; /* to confirm a hash on the key itself */
-    } *runs;
+    } * runs;
     uint32_t run_count;
 } st_change;
 typedef struct st_changes {
     st_change *items;
     uint32_t count;
 } st_changes;
-void st_changes_free(st_changes *changes);
+void st_changes_free(st_changes *changes); /* its insides; safe on a zeroed one */
+/* More hashes than this are not listed: name runs instead (a single commit's change set stays a small attachment). */
+#define ST_LISTED_HASHES_MAX 4096u
 
 /* ---- commits ---- */
 
 typedef struct st_commit_edit { /* how the commit names an edit */
     uint64_t table;
-    bool attached;          /* else staged */
-    uint32_t attachment;    /* attached: its number in the record */
-    char file[72];          /* staged: below tables/<id>/lists/ */
-    pf_sha256 digest;       /* of the edit's bytes */
-    uint64_t first_row;     /* id of the first row of the edit's first bound fragment; the others follow in order */
-    uint64_t rows, bytes;   /* added */
+    bool attached;        /* else staged */
+    uint32_t attachment;  /* attached: its number in the record */
+    char file[72];        /* staged: below tables/<id>/lists/ */
+    pf_sha256 digest;     /* of the edit's bytes */
+    uint64_t first_row;   /* id of the first row of the edit's first bound fragment; the others follow in order */
+    uint64_t rows, bytes; /* added */
 } st_commit_edit;
 
-#define ST_ACTOR_MAX 64
+#define ST_ACTOR_MAX   64
 #define ST_MESSAGE_MAX 1024
 typedef struct st_commit {
     pf_id id;
-    pf_id operation;       /* nil: none */
-    pf_sha256 request;     /* digest of the request */
-    pf_sha256 delta;       /* digest of the delta (slots left out) */
-    char kind[16];         /* "init", "load", "mutate", ... */
+    pf_id operation;   /* nil: none */
+    pf_sha256 request; /* digest of the request */
+    pf_sha256 delta;   /* digest of the delta (slots left out) */
+    char kind[16];     /* "init", "load", "mutate", ... */
     char actor[ST_ACTOR_MAX];
-    char *message;         /* NULL: none (owned) */
+    char *message; /* NULL: none (owned) */
     int64_t minted_us, time_us;
-    pf_id parents[2];      /* nil: none */
+    pf_id parents[2]; /* nil: none */
     pf_id epoch;
     uint64_t inserted, updated, deleted;
     st_commit_edit *edits;
@@ -115,48 +140,76 @@ typedef struct st_commit {
 
 /* ---- table entries and the view of a branch ---- */
 
-typedef struct st_listed { /* a fragment that stands in a table's list */
-    st_edit_add add;
-} st_listed;
+/* A page of a folded list: tables/<id>/lists/<file>. Level 0 lists fragments, level n pages of level n - 1. */
+typedef struct st_list_ref {
+    char file[72];
+    pf_sha256 digest;
+    uint32_t level;
+    uint64_t fragments;
+    uint64_t low, high; /* every row id in it lies in [low, high] */
+} st_list_ref;
+
+typedef struct st_edit_place { /* where an edit stands */
+    uint64_t incarnation, generation;
+    uint32_t index; /* commit within the generation */
+    uint32_t at;    /* edit within the commit */
+} st_edit_place;
 
 typedef struct st_table_entry {
     uint64_t id;
     char *name;
     bool edge, live;
-    uint64_t rows, bytes; /* live rows and bytes of the fragments */
-    char (*pages)[72];    /* folded list: pages below tables/<id>/lists/ (with digests, see docs/format.md) */
+    uint64_t rows, bytes; /* live rows, and bytes of the fragments */
+    st_list_ref *pages;   /* the folded list, in order */
     uint32_t page_count;
-    struct st_entry_edit {
-        uint64_t incarnation, generation;
-        uint32_t index;   /* commit within the generation */
-        uint32_t at;      /* edit within the commit */
-    } *edits;             /* after the folded list, in publication order */
+    st_edit_place *edits; /* after the folded list, in publication order */
     uint32_t edit_count;
 } st_table_entry;
 
-/* One immutable view: a (schema, state) pair of one branch at one place. What readers pin and writers call their base. */
+typedef struct st_state_page { /* a page of table entries: where its bytes are */
+    uint64_t incarnation, generation;
+    uint32_t attachment;
+    uint64_t segment; /* in which it was found; not part of its address */
+    uint32_t entries;
+    pf_sha256 digest;
+} st_state_page;
+
+typedef struct st_skip { /* an ancestor: the generation with the greatest number below ours that 2^k divides */
+    uint64_t number;
+    pf_sha256 digest;
+} st_skip;
+
+/* One immutable view: a (schema, state) pair of one branch at one place. What readers pin and writers call their base.
+ */
 typedef struct st_view {
     uint64_t incarnation;
     uint64_t generation;
-    uint32_t index;             /* the last commit of the generation, unless opened at another one */
-    pf_sha256 digest;           /* of the generation's record */
+    uint32_t index;   /* the last commit of the generation, unless opened at another one */
+    pf_sha256 digest; /* of the generation's record */
     pf_sha256 schema_identity;
     st_schema *schema;
-    pf_id head;                 /* commit id at this place */
+    pf_id head; /* commit id at this place */
     int64_t head_time_us;
-    st_table_entry *tables;     /* all live entries */
+    st_table_entry *tables; /* ascending by id */
     uint32_t table_count;
     uint64_t row_block, next_row; /* row ids: the branch's block and the next free id in it */
+    st_state_page *pages;         /* that hold `tables`, in order; none when the view stands between two generations */
+    uint32_t page_count;
+    st_skip *skips; /* [k]: see st_skip */
+    uint32_t skip_count;
 } st_view;
+#define ST_INDEX_LAST UINT32_MAX
 /* The branch's newest state (log refreshed by the caller or by `refresh`). */
 sluice_status st_view_load(st_graph *graph, st_log *log, bool refresh, st_view **ret_view, sluice_error *err);
-/* The state at a commit: (generation, index). NOT_FOUND "not retained" after gc. */
+/* The state at a commit: (generation, index), or (generation, ST_INDEX_LAST); numbers up to the fork lead into parents.
+ * NOT_FOUND "not retained" after gc. */
 sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation, uint32_t index, st_view **ret_view,
                               sluice_error *err);
-void st_view_free(st_view *view); /* NULL allowed */
+void st_view_free(st_view *view);                                         /* NULL allowed */
 const st_table_entry *st_view_table(const st_view *view, uint64_t table); /* NULL when absent */
 
-/* Materialises a table: its fragments with ids bound and deletions applied, in order. */
+/* Materialises a table: its fragments with ids bound and deletions applied, in order. CORRUPT when pages or edits are
+ * damaged or do not fit together. */
 typedef struct st_table_list {
     st_edit_add *fragments;
     uint32_t count;
@@ -167,6 +220,33 @@ typedef struct st_table_list {
 sluice_status st_table_materialise(st_graph *graph, const st_view *view, uint64_t table, st_table_list *ret_list,
                                    sluice_error *err);
 void st_table_list_free(st_table_list *list);
+/* The same list with one more edit applied, as publishing it at `view` would: WRITE_CONFLICT when a substitution does
+ * not hold (an outgoing fragment is not listed any more, or a deletion that it applied is gone). */
+sluice_status st_table_try_edit(st_graph *graph, const st_view *view, const st_edit *edit, st_table_list *ret_list,
+                                sluice_error *err);
+
+/* ---- folds ---- */
+
+#define ST_FOLD_AT   32u /* edits behind the folded list from which a writer folds along */
+#define ST_FOLD_MUST 64u /* edits beyond which it folds before anything else */
+
+/* The edits that stand behind a table's folded list, put into its pages (staged under tables/<id>/lists/). It rides
+ * along with a write: applied in G if these pages and edits still lead the entry, else dropped. No part of the delta.
+ */
+typedef struct st_fold {
+    uint64_t table;
+    st_list_ref *base; /* the pages that were folded upon */
+    uint32_t base_count;
+    st_edit_place *edits; /* the edits that were folded in */
+    uint32_t edit_count;
+    st_list_ref *pages; /* the result */
+    uint32_t page_count;
+} st_fold;
+void st_fold_free(st_fold *fold); /* its insides; safe on a zeroed one */
+/* Stages a fold of all edits of the entry; files are called "<stem>-l<n>.json" (stem: unique to the plan, at most 56
+ * bytes), synced with their folder. Reads and writes only the pages that change. */
+sluice_status st_fold_stage(st_graph *graph, const st_view *view, uint64_t table, const char *stem, st_fold *ret_fold,
+                            sluice_error *err);
 
 /* ---- generations: reading ---- */
 
@@ -176,6 +256,12 @@ typedef struct st_generation {
     st_commit *commits;
     uint32_t commit_count;
     uint64_t row_block, next_row;
+    pf_id head; /* the last commit, also of a generation that publishes none */
+    int64_t head_time_us;
+    st_state_page *pages; /* segment unset */
+    uint32_t page_count;
+    st_skip *skips;
+    uint32_t skip_count;
 } st_generation;
 sluice_status st_generation_decode(const st_record *record, st_generation *ret_generation, sluice_error *err);
 void st_generation_free(st_generation *generation);
@@ -185,9 +271,9 @@ sluice_status st_generation_changes(st_graph *graph, const st_record *record, ui
 /* The edit that a commit names: attached to this record, or in its staged file; its digest is checked. */
 sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, const st_commit_edit *edit,
                                   st_edit *ret_edit, sluice_error *err);
-/* Every object below tables/ that this record names, as a path: the staged files of its commits' edits, the fragments, runs
- * and deletion sets in these edits, and the pages of folded lists in its state pages with what they list. An object may come
- * more than once. For collection: what no record names is nobody's. */
+/* Every object below tables/ that this record (a generation's or an opening one) names, as a path: the staged files of
+ * its commits' edits, the fragments, runs and deletion sets in these edits, and the pages of folded lists in its state
+ * pages with what they list. An object may come more than once. For collection: what no record names is nobody's. */
 typedef sluice_status st_object_fn(void *context, const char *path, sluice_error *err);
 sluice_status st_record_objects(st_graph *graph, const st_record *record, st_object_fn *each, void *context,
                                 sluice_error *err);
@@ -196,8 +282,8 @@ sluice_status st_edit_objects(const st_edit *edit, st_object_fn *each, void *con
 /* Finds a commit of a branch by id, newest first, through the chain; NOT_FOUND. Follows the fork into parents. */
 sluice_status st_commit_find(st_graph *graph, st_log *log, const pf_id *commit, uint64_t *ret_generation,
                              uint32_t *ret_index, sluice_error *err);
-/* Finds the commit with this operation id: in the records of the active segment and in the opening record's receipt table
- * (the last 10,000, none older than 30 days). */
+/* Finds the commit with this operation id: in the records of the active segment and in the opening record's receipt
+ * table (the last 10,000, none older than 30 days). */
 typedef struct st_receipt {
     pf_id operation, commit;
     pf_sha256 request;
@@ -213,32 +299,53 @@ sluice_status st_receipt_find(st_graph *graph, st_log *log, const pf_id *operati
 
 /* What a write contributes; made in Prepare, never changed afterwards (its digest is checked in G). */
 typedef struct st_delta {
-    st_commit commit;           /* id, operation, request, kind, actor, message, minted, counts; the rest bound in G */
-    pf_sha256 schema_identity;  /* unchanged: the base's */
+    st_commit commit;          /* id, operation, request, kind, actor, message, minted, counts; the rest bound in G */
+    pf_sha256 schema_identity; /* unchanged: the base's */
     struct st_delta_edit {
         st_edit edit;
-        bool staged;            /* else attached */
-        char file[72];          /* staged: its file below tables/<id>/lists/ */
-        pf_sha256 digest;       /* of the encoded edit */
-    } *edits;
+        bool staged;      /* else attached */
+        char file[72];    /* staged: its file below tables/<id>/lists/ */
+        pf_sha256 digest; /* of the encoded edit */
+    } * edits;
     uint32_t edit_count;
     st_changes changes;
+    st_fold *folds; /* ride along; neither encoded nor digested */
+    uint32_t fold_count;
 } st_delta;
-void st_delta_free(st_delta *delta);
+void st_delta_free(st_delta *delta); /* its insides; safe on a zeroed one */
 sluice_status st_delta_encode(const st_delta *delta, pf_buffer *buffer, sluice_error *err); /* for intents; canonical */
 sluice_status st_delta_decode(const void *bytes, size_t length, st_delta *ret_delta, sluice_error *err);
-pf_sha256 st_delta_digest(const st_delta *delta); /* slots left out */
+/* SHA-256 of the encoding, which leaves slots out. Without memory: a random digest, which equals none. */
+pf_sha256 st_delta_digest(const st_delta *delta);
+/* Adds an edit to a delta and takes its insides over (also when it fails). One over ST_ATTACHED_EDIT_MAX is staged as
+ * tables/<id>/lists/<stem>-e.json, synced with its folder. */
+sluice_status st_delta_add_edit(pf_volume *volume, st_delta *delta, st_edit *edit, const char *stem, sluice_error *err);
+/* Adds folds for those tables of the delta's edits that have ST_FOLD_AT edits or more. */
+sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta *delta, const char *stem,
+                                 sluice_error *err);
+/* Rows that these deltas will have numbered from the branch's block. RESOURCE_LIMIT when they are more than a block
+ * has. */
+sluice_status st_delta_rows(st_delta *const *deltas, uint32_t count, uint64_t *ret_rows, sluice_error *err);
+/* Whether st_generation_build would need a new row block for them. */
+sluice_status st_generation_needs_block(const st_view *head, st_delta *const *deltas, uint32_t count, bool *ret_needs,
+                                        sluice_error *err);
 
-/* Builds generation head.number + 1 with these deltas as its commits, in order: binds number, parents, times (never below the
- * parent's), row ids (rows in file order from next_row; a new block from `new_row_block` when the old one is used up), totals and pages. */
+/* Builds generation head.number + 1 with these deltas as its commits, in order: binds number, parents, times (never
+ * below the parent's), row ids (rows in file order from next_row; the rest of a block that does not hold all of the
+ * group's rows is left and `new_row_block` taken), totals and pages. INTERNAL when a block is needed and 0 was given.
+ */
 sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta *const *deltas, uint32_t count,
                                   uint64_t new_row_block, pf_buffer *ret_manifest, pf_buffer *ret_attachments,
                                   sluice_error *err);
 /* The opening record for a new segment that continues `head` (for st_opening_source.encode). */
 sluice_status st_opening_build(st_graph *graph, st_log *log, const st_view *head, pf_buffer *ret_manifest,
                                pf_buffer *ret_attachments, sluice_error *err);
-/* The opening record of a branch that continues nothing (generation 0): no tables, no receipts (for st_graph_init). */
+/* The opening record of main's first segment, which continues number 0 (for st_graph_init). */
 sluice_status st_opening_build_first(pf_buffer *ret_manifest, pf_buffer *ret_attachments, sluice_error *err);
+/* The opening record of a new branch that begins at `view` (of another branch): same tables and schema, a row block of
+ * its own, no receipts. Its log is made with the view's generation and digest. */
+sluice_status st_opening_build_fork(st_graph *graph, const st_view *view, uint64_t incarnation, uint64_t row_block,
+                                    pf_buffer *ret_manifest, pf_buffer *ret_attachments, sluice_error *err);
 /* Generation 1 of main: an empty state under this schema (for st_graph_init). */
 sluice_status st_generation_build_first(const st_schema *schema, const pf_sha256 *schema_identity, uint64_t row_block,
                                         const pf_id *commit, pf_buffer *ret_manifest, pf_buffer *ret_attachments,

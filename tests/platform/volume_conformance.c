@@ -1,11 +1,12 @@
 /*
- * The shared battery of the volume port (see volume_conformance.h). A case uses nothing but platform/volume.h, and closes what
- * it opened.
+ * The shared battery of the volume port (see volume_conformance.h). A case uses nothing but platform/volume.h, and
+ * closes what it opened.
  */
 #include "volume_conformance.h"
 
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static sluice_error err;
@@ -169,8 +170,11 @@ static sluice_status note_name(void *context, const char *name, pf_kind kind, sl
 
     if (seen->left-- == 0)
         return pf_fail(error, SLUICE_CANCELLED, "enough");
-    strcat(seen->text, name);
-    strcat(seen->text, kind == PF_KIND_FOLDER ? "/ " : kind == PF_KIND_FILE ? " " : "? ");
+    size_t length = strlen(seen->text);
+    assert_true(snprintf(seen->text + length, sizeof seen->text - length, "%s%s", name,
+                         kind == PF_KIND_FOLDER ? "/ "
+                         : kind == PF_KIND_FILE ? " "
+                                                : "? ") < (int)(sizeof seen->text - length));
     return SLUICE_OK;
 }
 

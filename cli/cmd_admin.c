@@ -1,0 +1,217 @@
+/*
+ * verify, recover, gc: looking after a graph.
+ */
+#include "cli/error.h"
+#include "cli/output.h"
+#include "coord/recover.h"
+#include <string.h>
+
+/* ---- verify ---- */
+
+enum { VERIFY_QUICK, VERIFY_OPTIONS };
+static const cli_option verify_options[VERIFY_OPTIONS] = {
+    [VERIFY_QUICK] = {"quick", 0, CLI_FLAG, NULL, "structure and digests of headers only, not every byte"},
+};
+
+typedef struct verifying {
+    cli_run *run;
+    cli_json document; /* with --json: its list of problems is open */
+    uint64_t problems;
+} verifying;
+
+static sluice_status note_problem(void *context, const char *object, const char *problem, sluice_error *err)
+{
+    verifying *state = context;
+    state->problems++;
+    if (!state->run->arguments.json)
+        return cli_print(state->run, err, "%s: %s\n", object, problem);
+    st_json_object(&state->document.json);
+    st_json_name(&state->document.json, "object");
+    st_json_text(&state->document.json, object);
+    st_json_name(&state->document.json, "problem");
+    st_json_text(&state->document.json, problem);
+    st_json_object_end(&state->document.json);
+    return SLUICE_OK;
+}
+
+static sluice_status print_verdict(verifying *state, uint64_t checked, sluice_error *err)
+{
+    if (!state->run->arguments.json)
+        return state->problems == 0
+                   ? cli_print(state->run, err, "ok: %llu objects checked\n", (unsigned long long)checked)
+                   : SLUICE_OK;
+    st_json *json = &state->document.json;
+    st_json_array_end(json);
+    st_json_name(json, "ok");
+    st_json_bool(json, state->problems == 0);
+    st_json_name(json, "checked");
+    st_json_unsigned(json, checked);
+    st_json_object_end(json);
+    state->run->document_printed = true;
+    return cli_json_end(state->run, &state->document, err);
+}
+
+static sluice_status run_verify(cli_run *run, sluice_error *err)
+{
+    verifying state = {.run = run};
+    st_graph *graph = NULL;
+    uint64_t checked = 0;
+    sluice_status status;
+    cli_json_begin(&state.document);
+    st_json_object(&state.document.json);
+    st_json_name(&state.document.json, "problems");
+    st_json_array(&state.document.json);
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_READ, &graph, err));
+    PF_GOTO(status, done,
+            st_graph_verify(graph, cli_option_value(run, VERIFY_QUICK)->given, note_problem, &state, &checked, err));
+    PF_GOTO(status, done, print_verdict(&state, checked, err));
+    if (state.problems > 0) {
+        status = pf_fail(err, SLUICE_CORRUPT, "%llu problems were found", (unsigned long long)state.problems);
+        pf_hint(err, "what is damaged is named on standard output; commands that need it refuse to answer from it");
+    }
+done:
+    pf_buffer_free(&state.document.buffer);
+    st_graph_close(graph);
+    return status;
+}
+
+const cli_command cli_verify = {.name = "verify",
+                                .operands = "GRAPH",
+                                .summary = "Check everything that the graph reaches, down to every byte.",
+                                .options = verify_options,
+                                .option_count = VERIFY_OPTIONS,
+                                .least = 1,
+                                .most = 1,
+                                .effect = CLI_READS,
+                                .run = run_verify};
+
+/* ---- recover ---- */
+
+enum { RECOVER_PROBE, RECOVER_OPTIONS };
+static const cli_option recover_options[RECOVER_OPTIONS] = {
+    [RECOVER_PROBE] = {"probe", 0, CLI_FLAG, NULL, "say what would be done, and change nothing"},
+};
+
+typedef struct recovering {
+    cli_run *run;
+    cli_table table;
+    uint64_t lines;
+} recovering;
+
+static sluice_status print_recovered(void *context, const co_recovered *line, sluice_error *err)
+{
+    recovering *state = context;
+    char operation[PF_ID_TEXT];
+    const char *const words[] = {line->kind, line->stage, line->classification, line->action, line->outcome};
+    static const char *const names[] = {"kind", "stage", "classification", "action", "outcome"};
+    state->lines++;
+    pf_id_text(&line->operation, operation);
+    if (!state->run->arguments.json) {
+        PF_TRY(cli_table_text(&state->table, operation, err));
+        for (unsigned i = 0; i < 5; i++)
+            PF_TRY(cli_table_text(&state->table, words[i], err));
+        return SLUICE_OK;
+    }
+    cli_json document;
+    cli_json_begin(&document);
+    st_json_object(&document.json);
+    st_json_name(&document.json, "id");
+    st_json_text(&document.json, operation);
+    st_json_name(&document.json, "commit");
+    if (pf_id_is_nil(&line->commit))
+        st_json_null(&document.json);
+    else
+        st_json_id(&document.json, &line->commit);
+    st_json_name(&document.json, "slot");
+    st_json_unsigned(&document.json, line->slot);
+    for (unsigned i = 0; i < 5; i++) {
+        st_json_name(&document.json, names[i]);
+        st_json_text(&document.json, words[i]);
+    }
+    st_json_object_end(&document.json);
+    return cli_json_end(state->run, &document, err);
+}
+
+static sluice_status run_recover(cli_run *run, sluice_error *err)
+{
+    static const char *const heads[] = {"id", "kind", "stage", "classification", "action", "outcome"};
+    bool probe = cli_option_value(run, RECOVER_PROBE)->given;
+    recovering state = {.run = run};
+    st_graph *graph = NULL;
+    sluice_status status;
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], probe ? PF_READ : PF_WRITE, &graph, err));
+    if (!run->arguments.json) {
+        PF_GOTO(status, done, cli_table_begin(run->out, 6, &state.table, err));
+        for (unsigned i = 0; i < 6; i++)
+            PF_GOTO(status, done, cli_table_text(&state.table, heads[i], err));
+    }
+    PF_GOTO(status, done,
+            co_recover(graph, probe ? CO_RECOVER_PROBE : CO_RECOVER_FULL, 0, NULL, 0, print_recovered, &state, err));
+    if (run->arguments.json)
+        goto done;
+    status = state.lines > 0 ? cli_table_end(&state.table, err) : cli_print(run, err, "nothing to recover\n");
+done:
+    cli_table_free(&state.table);
+    st_graph_close(graph);
+    return status;
+}
+
+const cli_command cli_recover = {.name = "recover",
+                                 .operands = "GRAPH",
+                                 .summary = "Finish or discard what dead writers left, one line per intent.",
+                                 .options = recover_options,
+                                 .option_count = RECOVER_OPTIONS,
+                                 .least = 1,
+                                 .most = 1,
+                                 .effect = CLI_WRITES,
+                                 .run = run_recover};
+
+/* ---- gc ---- */
+
+enum { GC_DRY_RUN, GC_OPTIONS };
+static const cli_option gc_options[GC_OPTIONS] = {
+    [GC_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say what would be freed, and change nothing"},
+};
+
+static sluice_status run_gc(cli_run *run, sluice_error *err)
+{
+    bool dry = cli_option_value(run, GC_DRY_RUN)->given;
+    co_gc_report report = {0};
+    st_graph *graph = NULL;
+    char size[CLI_SIZE_TEXT];
+    sluice_status status;
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], dry ? PF_READ : PF_WRITE, &graph, err));
+    PF_GOTO(status, done, co_gc(graph, dry, &report, err));
+    if (run->arguments.json) {
+        cli_json document;
+        cli_json_begin(&document);
+        st_json_object(&document.json);
+        st_json_name(&document.json, "files");
+        st_json_unsigned(&document.json, report.files);
+        st_json_name(&document.json, "bytes");
+        st_json_unsigned(&document.json, report.bytes);
+        st_json_name(&document.json, "attempts");
+        st_json_unsigned(&document.json, report.attempts);
+        st_json_name(&document.json, "dry_run");
+        st_json_bool(&document.json, dry);
+        st_json_object_end(&document.json);
+        status = cli_json_end(run, &document, err);
+    } else {
+        cli_size_text(report.bytes, size);
+        status = cli_print(run, err, "%s %llu files, %s, of %llu dead attempts\n", dry ? "would free" : "freed",
+                           (unsigned long long)report.files, size, (unsigned long long)report.attempts);
+    }
+done:
+    st_graph_close(graph);
+    return status;
+}
+
+const cli_command cli_gc = {.name = "gc",
+                            .operands = "GRAPH",
+                            .summary = "Remove what nothing needs any more.",
+                            .options = gc_options,
+                            .option_count = GC_OPTIONS,
+                            .least = 1,
+                            .most = 1,
+                            .effect = CLI_WRITES,
+                            .run = run_gc};

@@ -1,0 +1,291 @@
+/*
+ * log, show: the commits of a branch.
+ */
+#include "cli/output.h"
+#include <stdlib.h>
+#include <string.h>
+
+static sluice_status open_log(const cli_run *run, const char *branch, st_graph **ret_graph, st_log **ret_log,
+                              sluice_error *err)
+{
+    uint64_t incarnation;
+    PF_TRY(st_graph_open(run->arguments.operands[0], PF_READ, ret_graph, err));
+    PF_TRY(st_ref_read(*ret_graph, branch, &incarnation, err));
+    return st_graph_log(*ret_graph, incarnation, ret_log, err);
+}
+
+static void put_id_or_null(st_json *json, const char *name, const pf_id *id)
+{
+    st_json_name(json, name);
+    if (pf_id_is_nil(id))
+        st_json_null(json);
+    else
+        st_json_id(json, id);
+}
+
+/* The fields that log and show have in common; the object stays open. */
+static void put_commit(st_json *json, const st_generation *generation, uint32_t index)
+{
+    const st_commit *commit = &generation->commits[index];
+    char time[CLI_TIME_TEXT];
+    cli_time_text(commit->time_us, time);
+    st_json_object(json);
+    st_json_name(json, "commit");
+    st_json_id(json, &commit->id);
+    st_json_name(json, "generation");
+    st_json_unsigned(json, generation->number);
+    st_json_name(json, "index");
+    st_json_unsigned(json, index);
+    st_json_name(json, "parents");
+    st_json_array(json);
+    for (unsigned i = 0; i < 2; i++) {
+        if (!pf_id_is_nil(&commit->parents[i]))
+            st_json_id(json, &commit->parents[i]);
+    }
+    st_json_array_end(json);
+    st_json_name(json, "kind");
+    st_json_text(json, commit->kind);
+    st_json_name(json, "actor");
+    st_json_text(json, commit->actor);
+    st_json_name(json, "time");
+    st_json_text(json, time);
+    st_json_name(json, "message");
+    if (commit->message)
+        st_json_text(json, commit->message);
+    else
+        st_json_null(json);
+    put_id_or_null(json, "operation_id", &commit->operation);
+}
+
+/* ---- log ---- */
+
+enum { LOG_COUNT, LOG_BRANCH, LOG_OPTIONS };
+static const cli_option log_options[LOG_OPTIONS] = {
+    [LOG_COUNT] = {NULL, 'n', CLI_NUMBER, "N", "the newest N commits only"},
+    [LOG_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
+};
+
+typedef struct listing {
+    cli_run *run;
+    cli_table table;
+    uint64_t left;
+} listing;
+
+static sluice_status list_commit(listing *list, const st_generation *generation, uint32_t index, sluice_error *err)
+{
+    const st_commit *commit = &generation->commits[index];
+    if (list->run->arguments.json) {
+        cli_json document;
+        cli_json_begin(&document);
+        put_commit(&document.json, generation, index);
+        st_json_object_end(&document.json);
+        return cli_json_end(list->run, &document, err);
+    }
+    char id[PF_ID_TEXT];
+    char time[CLI_TIME_TEXT];
+    pf_id_text(&commit->id, id);
+    cli_time_text(commit->time_us, time);
+    PF_TRY(cli_table_text(&list->table, id, err));
+    PF_TRY(cli_table_number(&list->table, generation->number, err));
+    PF_TRY(cli_table_text(&list->table, commit->kind, err));
+    PF_TRY(cli_table_text(&list->table, time, err));
+    PF_TRY(cli_table_number(&list->table, commit->inserted, err));
+    PF_TRY(cli_table_number(&list->table, commit->updated, err));
+    PF_TRY(cli_table_number(&list->table, commit->deleted, err));
+    return cli_table_text(&list->table, commit->message ? commit->message : "", err);
+}
+
+static sluice_status list_generation(listing *list, st_log *log, uint64_t number, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status;
+    PF_GOTO(status, done, st_log_read(log, number, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    for (uint32_t i = generation.commit_count; i > 0 && list->left > 0; i--, list->left--)
+        PF_GOTO(status, done, list_commit(list, &generation, i - 1, err));
+done:
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+static sluice_status run_log(cli_run *run, sluice_error *err)
+{
+    static const char *const heads[] = {"commit",   "generation", "kind",    "time",
+                                        "inserted", "updated",    "deleted", "message"};
+    const cli_value *count = cli_option_value(run, LOG_COUNT);
+    st_graph *graph = NULL;
+    st_log *log;
+    listing list = {.run = run, .left = count->given ? count->number : UINT64_MAX};
+    sluice_status status;
+    PF_GOTO(status, done, open_log(run, cli_text_or(run, LOG_BRANCH, "main"), &graph, &log, err));
+    if (!run->arguments.json) {
+        PF_GOTO(status, done, cli_table_begin(run->out, sizeof heads / sizeof heads[0], &list.table, err));
+        for (uint32_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+            if (i == 1 || (i >= 4 && i <= 6))
+                cli_table_right(&list.table, i);
+            PF_GOTO(status, done, cli_table_text(&list.table, heads[i], err));
+        }
+    }
+    for (uint64_t number = st_log_end(log).number; number >= st_log_first(log) && number > 0 && list.left > 0; number--)
+        PF_GOTO(status, done, list_generation(&list, log, number, err));
+    if (!run->arguments.json)
+        status = cli_table_end(&list.table, err);
+done:
+    cli_table_free(&list.table);
+    st_graph_close(graph);
+    return status;
+}
+
+const cli_command cli_log = {.name = "log",
+                             .operands = "GRAPH",
+                             .summary = "List the commits of a branch, newest first.",
+                             .options = log_options,
+                             .option_count = LOG_OPTIONS,
+                             .least = 1,
+                             .most = 1,
+                             .effect = CLI_READS,
+                             .run = run_log};
+
+/* ---- show ---- */
+
+enum { SHOW_BRANCH, SHOW_OPTIONS };
+static const cli_option show_options[SHOW_OPTIONS] = {
+    [SHOW_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
+};
+
+/* A commit id, a generation number (its last commit), or "head". */
+static sluice_status find_commit(st_graph *graph, st_log *log, const char *text, uint64_t *ret_generation,
+                                 uint32_t *ret_index, sluice_error *err)
+{
+    pf_id id;
+    char *end;
+    *ret_index = UINT32_MAX;
+    if (pf_id_parse(text, &id))
+        return st_commit_find(graph, log, &id, ret_generation, ret_index, err);
+    if (strcmp(text, "head") == 0) {
+        *ret_generation = st_log_end(log).number;
+        return SLUICE_OK;
+    }
+    *ret_generation = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end)
+        return pf_fail_private(err, SLUICE_USAGE, "a commit is not understood",
+                               "\"%s\" is no commit id, generation number or \"head\"", text);
+    return SLUICE_OK;
+}
+
+static sluice_status show_document(cli_run *run, const st_generation *generation, uint32_t index,
+                                   const st_schema *schema, sluice_error *err)
+{
+    const st_commit *commit = &generation->commits[index];
+    cli_json document;
+    cli_json_begin(&document);
+    st_json *json = &document.json;
+    put_commit(json, generation, index);
+    st_json_name(json, "inserted");
+    st_json_unsigned(json, commit->inserted);
+    st_json_name(json, "updated");
+    st_json_unsigned(json, commit->updated);
+    st_json_name(json, "deleted");
+    st_json_unsigned(json, commit->deleted);
+    st_json_name(json, "schema");
+    st_json_sha256(json, &generation->schema_identity);
+    st_json_name(json, "types");
+    st_json_array(json);
+    for (uint32_t i = 0; i < commit->edit_count; i++) {
+        const st_type_def *type = st_schema_find_table(schema, commit->edits[i].table);
+        st_json_object(json);
+        st_json_name(json, "type");
+        st_json_text(json, type ? type->name : "");
+        st_json_name(json, "rows");
+        st_json_unsigned(json, commit->edits[i].rows);
+        st_json_name(json, "bytes");
+        st_json_unsigned(json, commit->edits[i].bytes);
+        st_json_object_end(json);
+    }
+    st_json_array_end(json);
+    st_json_object_end(json);
+    return cli_json_end(run, &document, err);
+}
+
+static sluice_status show_lines(cli_run *run, const st_generation *generation, uint32_t index, const st_schema *schema,
+                                sluice_error *err)
+{
+    const st_commit *commit = &generation->commits[index];
+    char id[PF_ID_TEXT];
+    char time[CLI_TIME_TEXT];
+    pf_buffer message = {0};
+    pf_id_text(&commit->id, id);
+    cli_time_text(commit->time_us, time);
+    PF_TRY(cli_print(run, err, "commit %s\ngeneration %llu, commit %u of it\nkind %s, by %s, at %s\n", id,
+                     (unsigned long long)generation->number, index, commit->kind, commit->actor, time));
+    for (unsigned i = 0; i < 2; i++) {
+        if (pf_id_is_nil(&commit->parents[i]))
+            continue;
+        pf_id_text(&commit->parents[i], id);
+        PF_TRY(cli_print(run, err, "parent %s\n", id));
+    }
+    if (!pf_id_is_nil(&commit->operation)) {
+        pf_id_text(&commit->operation, id);
+        PF_TRY(cli_print(run, err, "operation %s\n", id));
+    }
+    if (commit->message) {
+        sluice_status status = cli_append_visible(&message, commit->message, strlen(commit->message), err);
+        if (status == SLUICE_OK)
+            status = cli_print(run, err, "message %.*s\n", (int)message.length, (const char *)message.data);
+        pf_buffer_free(&message);
+        PF_TRY(status);
+    }
+    PF_TRY(cli_print(run, err, "inserted %llu, updated %llu, deleted %llu\n", (unsigned long long)commit->inserted,
+                     (unsigned long long)commit->updated, (unsigned long long)commit->deleted));
+    for (uint32_t i = 0; i < commit->edit_count; i++) {
+        const st_type_def *type = st_schema_find_table(schema, commit->edits[i].table);
+        char size[CLI_SIZE_TEXT];
+        cli_size_text(commit->edits[i].bytes, size);
+        PF_TRY(cli_print(run, err, "  %s: %llu rows, %s\n", type ? type->name : "?",
+                         (unsigned long long)commit->edits[i].rows, size));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status run_show(cli_run *run, sluice_error *err)
+{
+    st_graph *graph = NULL;
+    st_log *log;
+    st_record record = {0};
+    st_generation generation = {0};
+    st_schema *schema = NULL;
+    uint64_t number;
+    uint32_t index;
+    sluice_status status;
+    PF_GOTO(status, done, open_log(run, cli_text_or(run, SHOW_BRANCH, "main"), &graph, &log, err));
+    PF_GOTO(status, done, find_commit(graph, log, run->arguments.operands[1], &number, &index, err));
+    PF_GOTO(status, done, st_log_read(log, number, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    if (generation.commit_count == 0) {
+        status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu has no commit", (unsigned long long)number);
+        goto done;
+    }
+    if (index == UINT32_MAX)
+        index = generation.commit_count - 1;
+    PF_GOTO(status, done, st_schema_fetch(st_graph_volume(graph), &generation.schema_identity, &schema, err));
+    status = run->arguments.json ? show_document(run, &generation, index, schema, err)
+                                 : show_lines(run, &generation, index, schema, err);
+done:
+    st_schema_free(schema);
+    st_generation_free(&generation);
+    st_record_free(&record);
+    st_graph_close(graph);
+    return status;
+}
+
+const cli_command cli_show = {.name = "show",
+                              .operands = "GRAPH COMMIT",
+                              .summary = "Print a commit: an id, a generation number, or head.",
+                              .options = show_options,
+                              .option_count = SHOW_OPTIONS,
+                              .least = 2,
+                              .most = 2,
+                              .effect = CLI_READS,
+                              .run = run_show};

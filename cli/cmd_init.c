@@ -1,0 +1,127 @@
+/*
+ * init, schema: making a graph from a schema file, and showing the schema that a graph has.
+ */
+#include "cli/error.h"
+#include "cli/output.h"
+#include <string.h>
+
+#define SCHEMA_FILE_MAX ((size_t)16 * 1024 * 1024)
+
+enum { INIT_SCHEMA, INIT_MODE, INIT_OPTIONS };
+static const cli_option init_options[INIT_OPTIONS] = {
+    [INIT_SCHEMA] = {"schema", 0, CLI_TEXT, "FILE", "the types of the graph (JSON; - is standard input)"},
+    [INIT_MODE] = {"mode", 0, CLI_CHOICE, "optimistic|single|queued",
+                   "how writers meet: retry on conflict (default), one at a time, or in a queue"},
+};
+
+/* Where a power loss needs a file system check first, the user is told at once. */
+static void tell_about_filesystem(const st_graph *graph)
+{
+    const pf_filesystem *filesystem = st_graph_filesystem(graph);
+    if (!filesystem->journal)
+        cli_note(
+            "the filesystem (%s) has no journal: after a power loss, check it (fsck) before the graph is opened again",
+            filesystem->class_name);
+}
+
+static sluice_status print_made(cli_run *run, const pf_id *id, const st_graph *graph, sluice_error *err)
+{
+    char text[PF_ID_TEXT];
+    pf_id_text(id, text);
+    if (!run->arguments.json)
+        return cli_print(run, err, "%s\ngraph %s\n", run->arguments.operands[0], text);
+    cli_json document;
+    cli_json_begin(&document);
+    st_json_object(&document.json);
+    st_json_name(&document.json, "path");
+    st_json_text(&document.json, run->arguments.operands[0]);
+    st_json_name(&document.json, "graph_id");
+    st_json_text(&document.json, text);
+    st_json_name(&document.json, "filesystem");
+    st_json_text(&document.json, st_graph_filesystem(graph)->class_name);
+    st_json_name(&document.json, "journal");
+    st_json_bool(&document.json, st_graph_filesystem(graph)->journal);
+    st_json_object_end(&document.json);
+    return cli_json_end(run, &document, err);
+}
+
+static sluice_status run_init(cli_run *run, sluice_error *err)
+{
+    static const st_write_mode modes[] = {ST_MODE_OPTIMISTIC, ST_MODE_SINGLE, ST_MODE_QUEUED};
+    const char *file = cli_text_or(run, INIT_SCHEMA, NULL);
+    pf_buffer text = {0};
+    st_schema *schema = NULL;
+    st_graph *graph = NULL;
+    pf_id id;
+    sluice_status status;
+    if (!file) {
+        pf_fail(err, SLUICE_USAGE, "init wants a schema");
+        pf_hint(err, "sluice init GRAPH --schema FILE");
+        return SLUICE_USAGE;
+    }
+    PF_GOTO(status, done, pf_input_read_all(file, SCHEMA_FILE_MAX, &text, err));
+    PF_GOTO(status, done, st_schema_parse((const char *)text.data, text.length, file, &schema, err));
+    PF_GOTO(
+        status, done,
+        st_graph_init(run->arguments.operands[0], schema, modes[cli_option_value(run, INIT_MODE)->number], &id, err));
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_READ, &graph, err));
+    tell_about_filesystem(graph);
+    status = print_made(run, &id, graph, err);
+done:
+    st_graph_close(graph);
+    st_schema_free(schema);
+    pf_buffer_free(&text);
+    return status;
+}
+
+const cli_command cli_init = {.name = "init",
+                              .operands = "GRAPH --schema FILE",
+                              .summary = "Make a new graph in the folder GRAPH.",
+                              .options = init_options,
+                              .option_count = INIT_OPTIONS,
+                              .least = 1,
+                              .most = 1,
+                              .effect = CLI_WRITES,
+                              .run = run_init};
+
+/* ---- schema show ---- */
+
+enum { SCHEMA_BRANCH, SCHEMA_AT, SCHEMA_OPTIONS };
+static const cli_option schema_options[SCHEMA_OPTIONS] = {
+    [SCHEMA_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
+    [SCHEMA_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id or a generation number instead of the head"},
+};
+
+static sluice_status run_schema(cli_run *run, sluice_error *err)
+{
+    const char *verb = run->arguments.operands[0];
+    pf_buffer text = {0};
+    cli_place place = {0};
+    sluice_status status;
+    if (strcmp(verb, "show") != 0) {
+        pf_fail_private(err, SLUICE_USAGE, "the subcommand of schema is not known", "unknown command \"schema %s\"",
+                        verb);
+        pf_hint(err, "usage: sluice schema show GRAPH");
+        return SLUICE_USAGE;
+    }
+    run->arguments.operands++; /* the graph comes first, as in the other commands */
+    PF_GOTO(
+        status, done,
+        cli_open_snapshot(run, cli_text_or(run, SCHEMA_BRANCH, NULL), cli_text_or(run, SCHEMA_AT, NULL), &place, err));
+    PF_GOTO(status, done, st_schema_format(st_snapshot_view(place.snapshot)->schema, &text, err));
+    status = cli_write(run, text.data, text.length, err);
+done:
+    cli_close_snapshot(&place);
+    pf_buffer_free(&text);
+    return status;
+}
+
+const cli_command cli_schema = {.name = "schema",
+                                .operands = "show GRAPH",
+                                .summary = "Print the schema as a schema file.",
+                                .options = schema_options,
+                                .option_count = SCHEMA_OPTIONS,
+                                .least = 2,
+                                .most = 2,
+                                .effect = CLI_READS,
+                                .run = run_schema};

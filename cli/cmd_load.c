@@ -1,0 +1,267 @@
+/*
+ * load: files into a graph, as one commit, by a pool of worker processes (coord/load.h does the work).
+ */
+#include "cli/error.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "coord/load.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOAD_MODE,
+    LOAD_BRANCH,
+    LOAD_WORKERS,
+    LOAD_MEMORY,
+    LOAD_ON_ERROR,
+    LOAD_MAX_ERRORS,
+    LOAD_REJECTS,
+    LOAD_DRY_RUN,
+    LOAD_IGNORE_UNKNOWN,
+    LOAD_COMPRESS,
+    LOAD_FORMAT,
+    LOAD_DELIMITER,
+    LOAD_QUOTE,
+    LOAD_ESCAPE,
+    LOAD_NULL,
+    LOAD_NO_HEADER,
+    LOAD_COLUMNS,
+    LOAD_HEADER,
+    LOAD_OP_ID,
+    LOAD_IF_HEAD,
+    LOAD_MESSAGE,
+    LOAD_OPTIONS
+};
+static const cli_option load_options[LOAD_OPTIONS] = {
+    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert|upsert|overwrite",
+                   "an existing key is an error (default), is updated, or the whole type is replaced"},
+    [LOAD_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to write (default: main)"},
+    [LOAD_WORKERS] = {"workers", 0, CLI_NUMBER, "N",
+                      "worker processes (default: SLUICE_WORKERS, else one per processor)"},
+    [LOAD_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE",
+                     "bound of the memory of all processes (default: half of what there is)"},
+    [LOAD_ON_ERROR] = {"on-error", 0, CLI_CHOICE, "fail|skip", "a bad row fails the load (default), or is left out"},
+    [LOAD_MAX_ERRORS] = {"max-errors", 0, CLI_NUMBER, "N", "with --on-error skip: no more than N bad rows"},
+    [LOAD_REJECTS] = {"rejects", 0, CLI_TEXT, "FILE", "with --on-error skip: write bad rows there, as JSON Lines"},
+    [LOAD_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "check everything and change nothing"},
+    [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
+    [LOAD_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
+    [LOAD_FORMAT] = {"format", 0, CLI_TEXT, "F", "csv or tsv, whatever the file is called"},
+    [LOAD_DELIMITER] = {"delimiter", 0, CLI_BYTE, "C", "between fields (default: comma; tab for .tsv)"},
+    [LOAD_QUOTE] = {"quote", 0, CLI_BYTE, "C", "around fields (default: \")"},
+    [LOAD_ESCAPE] = {"escape", 0, CLI_BYTE, "C", "before a quote inside quotes (default: none, a quote is doubled)"},
+    [LOAD_NULL] = {"null", 0, CLI_TEXT, "TOKEN", "an unquoted field with this text is null, too"},
+    [LOAD_NO_HEADER] = {"no-header", 0, CLI_FLAG, NULL, "files have no heading: the names come from --columns"},
+    [LOAD_COLUMNS] = {"columns", 0, CLI_TEXT, "A,B", "names of the columns for --no-header"},
+    [LOAD_HEADER] = {"header", 0, CLI_CHOICE, "each|first",
+                     "every file has a heading (default), or only a type's first one"},
+    [LOAD_OP_ID] = {"op-id", 0, CLI_ID, "UUID",
+                    "the same id with the same content gives the first result and changes nothing"},
+    [LOAD_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch"},
+    [LOAD_MESSAGE] = {"message", 'm', CLI_TEXT, "TEXT", "kept with the commit"},
+};
+
+/* TYPE=FILE operands into inputs; the type names are copied into `names`. */
+static sluice_status parse_inputs(const cli_run *run, co_load_input *inputs, char **names, sluice_error *err)
+{
+    for (uint32_t i = 1; i < run->arguments.operand_count; i++) {
+        const char *word = run->arguments.operands[i];
+        const char *equals = strchr(word, '=');
+        if (!equals || equals == word || !equals[1]) {
+            pf_fail_private(err, SLUICE_USAGE, "an input is not TYPE=FILE", "\"%s\" is not TYPE=FILE", word);
+            pf_hint(err, "for example: Person=people.csv; - is standard input");
+            return SLUICE_USAGE;
+        }
+        names[i - 1] = strndup(word, (size_t)(equals - word));
+        if (!names[i - 1])
+            return pf_fail_memory(err);
+        inputs[i - 1] = (co_load_input){.type = names[i - 1], .path = equals + 1};
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status check_options(const cli_run *run, sluice_error *err)
+{
+    bool skip = cli_option_value(run, LOAD_ON_ERROR)->number == 1;
+    if (!skip && (cli_option_value(run, LOAD_MAX_ERRORS)->given || cli_option_value(run, LOAD_REJECTS)->given))
+        return pf_fail(err, SLUICE_USAGE, "--max-errors and --rejects go with --on-error skip");
+    if (cli_option_value(run, LOAD_WORKERS)->given &&
+        (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > 1024))
+        return pf_fail(err, SLUICE_USAGE, "--workers is from 1 to 1024");
+    if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
+        return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
+    return SLUICE_OK;
+}
+
+static char byte_of(const cli_run *run, uint32_t which)
+{
+    const cli_value *value = cli_option_value(run, which);
+    return value->given ? (char)value->number : '\0';
+}
+
+static void print_reject(void *context, const char *file, uint64_t line, sluice_status code, const char *text)
+{
+    cli_progress_clear(context);
+    cli_note("%s:%llu: %s (%s)", file, (unsigned long long)line, text, sluice_status_name(code));
+}
+
+static void fill_options(const cli_run *run, cli_progress *progress, co_load_options *options)
+{
+    static const co_load_mode modes[] = {CO_LOAD_INSERT, CO_LOAD_UPSERT, CO_LOAD_OVERWRITE};
+    const cli_value *max_errors = cli_option_value(run, LOAD_MAX_ERRORS);
+    options->graph_path = run->arguments.operands[0];
+    options->branch = cli_text_or(run, LOAD_BRANCH, NULL);
+    options->dialect = (wk_dialect){.delimiter = byte_of(run, LOAD_DELIMITER),
+                                    .quote = byte_of(run, LOAD_QUOTE),
+                                    .escape = byte_of(run, LOAD_ESCAPE),
+                                    .null_token = cli_text_or(run, LOAD_NULL, NULL),
+                                    .no_header = cli_option_value(run, LOAD_NO_HEADER)->given,
+                                    .header_first_only = cli_option_value(run, LOAD_HEADER)->number == 1,
+                                    .columns = cli_text_or(run, LOAD_COLUMNS, NULL),
+                                    .format = cli_text_or(run, LOAD_FORMAT, NULL)};
+    options->mode = modes[cli_option_value(run, LOAD_MODE)->number];
+    options->workers = (unsigned)cli_option_value(run, LOAD_WORKERS)->number;
+    options->memory = cli_option_value(run, LOAD_MEMORY)->number;
+    options->compress = cli_option_value(run, LOAD_COMPRESS)->given;
+    options->ignore_unknown = cli_option_value(run, LOAD_IGNORE_UNKNOWN)->given;
+    options->skip_bad_rows = cli_option_value(run, LOAD_ON_ERROR)->number == 1;
+    options->dry_run = cli_option_value(run, LOAD_DRY_RUN)->given;
+    options->max_errors = max_errors->given ? max_errors->number : UINT64_MAX;
+    options->rejects_path = cli_text_or(run, LOAD_REJECTS, NULL);
+    options->operation = cli_option_value(run, LOAD_OP_ID)->id;
+    options->if_head = cli_option_value(run, LOAD_IF_HEAD)->id;
+    options->message = cli_text_or(run, LOAD_MESSAGE, NULL);
+    options->progress_context = progress;
+    options->progress = cli_progress_show;
+    options->reject_context = progress;
+    options->reject = print_reject;
+}
+
+/* ---- the result ---- */
+
+static const char *type_name(const st_schema *schema, uint64_t table)
+{
+    const st_type_def *type = st_schema_find_table(schema, table);
+    return type ? type->name : "?";
+}
+
+static sluice_status print_document(cli_run *run, const co_load_result *result, const st_schema *schema,
+                                    sluice_error *err)
+{
+    cli_json document;
+    cli_json_begin(&document);
+    st_json *json = &document.json;
+    st_json_object(json);
+    st_json_name(json, "commit");
+    if (result->receipt.committed) {
+        st_json_object(json);
+        st_json_name(json, "id");
+        st_json_id(json, &result->receipt.commit);
+        st_json_name(json, "generation");
+        st_json_unsigned(json, result->receipt.generation);
+        st_json_name(json, "index");
+        st_json_unsigned(json, result->receipt.index);
+        st_json_name(json, "branch");
+        st_json_text(json, cli_text_or(run, LOAD_BRANCH, "main"));
+        st_json_object_end(json);
+    } else {
+        st_json_null(json);
+    }
+    st_json_name(json, "rows");
+    st_json_object(json);
+    for (uint32_t i = 0; i < result->type_count; i++) {
+        st_json_name(json, type_name(schema, result->types[i].table));
+        st_json_unsigned(json, result->types[i].rows);
+    }
+    st_json_object_end(json);
+    st_json_name(json, "rejected");
+    st_json_unsigned(json, result->rejected);
+    st_json_name(json, "repeated");
+    st_json_bool(json, result->receipt.repeated);
+    st_json_name(json, "operation_id");
+    st_json_id(json, &result->receipt.operation);
+    st_json_name(json, "seconds");
+    st_json_double(json, result->seconds);
+    st_json_object_end(json);
+    return cli_json_end(run, &document, err);
+}
+
+static sluice_status print_lines(cli_run *run, const co_load_result *result, const st_schema *schema, sluice_error *err)
+{
+    char commit[PF_ID_TEXT];
+    for (uint32_t i = 0; i < result->type_count; i++)
+        PF_TRY(cli_print(run, err, "%s: %llu rows\n", type_name(schema, result->types[i].table),
+                         (unsigned long long)result->types[i].rows));
+    if (result->rejected > 0)
+        PF_TRY(cli_print(run, err, "left out: %llu bad rows\n", (unsigned long long)result->rejected));
+    if (!result->receipt.committed)
+        return cli_print(run, err, "%s\n",
+                         cli_option_value(run, LOAD_DRY_RUN)->given ? "checked; nothing was changed" : "nothing to do");
+    pf_id_text(&result->receipt.commit, commit);
+    return cli_print(
+        run, err, "%scommit %s, generation %llu of %s, %.2f s\n", result->receipt.repeated ? "done before: " : "",
+        commit, (unsigned long long)result->receipt.generation, cli_text_or(run, LOAD_BRANCH, "main"), result->seconds);
+}
+
+/* From here on the load stands, whatever happens: an error of printing says so. */
+static sluice_status print_result(cli_run *run, const co_load_result *result, sluice_error *err)
+{
+    cli_place place = {0};
+    sluice_status status;
+    PF_GOTO(status, done, cli_open_snapshot(run, cli_text_or(run, LOAD_BRANCH, NULL), NULL, &place, err));
+    const st_schema *schema = st_snapshot_view(place.snapshot)->schema;
+    status = run->arguments.json ? print_document(run, result, schema, err) : print_lines(run, result, schema, err);
+    if (status == SLUICE_OK)
+        status = pf_output_flush(run->out, err);
+done:
+    cli_close_snapshot(&place);
+    if (status != SLUICE_OK && result->receipt.committed && err) {
+        err->committed = SLUICE_TRUE;
+        err->acknowledged = result->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
+        pf_id_text(&result->receipt.commit, err->commit_id);
+        pf_id_text(&result->receipt.operation, err->operation_id);
+    }
+    return status;
+}
+
+static sluice_status run_load(cli_run *run, sluice_error *err)
+{
+    uint32_t input_count = run->arguments.operand_count - 1;
+    co_load_options options = {0};
+    cli_progress progress;
+    co_load_result *result = calloc(1, sizeof *result);
+    co_load_input *inputs = calloc(input_count, sizeof *inputs);
+    char **names = calloc(input_count, sizeof *names);
+    sluice_status status;
+    if (!result || !inputs || !names) {
+        status = pf_fail_memory(err);
+        goto done;
+    }
+    PF_GOTO(status, done, check_options(run, err));
+    PF_GOTO(status, done, parse_inputs(run, inputs, names, err));
+    cli_progress_begin(&progress, run->arguments.json);
+    fill_options(run, &progress, &options);
+    options.inputs = inputs;
+    options.input_count = input_count;
+    status = co_load(&options, result, err);
+    cli_progress_clear(&progress);
+    if (status == SLUICE_OK)
+        status = print_result(run, result, err);
+done:
+    for (uint32_t i = 0; names && i < input_count; i++)
+        free(names[i]);
+    free(names);
+    free(inputs);
+    free(result);
+    return status;
+}
+
+const cli_command cli_load = {.name = "load",
+                              .operands = "GRAPH TYPE=FILE...",
+                              .summary = "Load files into a graph, as one commit.",
+                              .options = load_options,
+                              .option_count = LOAD_OPTIONS,
+                              .least = 2,
+                              .most = UINT32_MAX,
+                              .effect = CLI_WRITES,
+                              .run = run_load};

@@ -1,0 +1,63 @@
+/*
+ * The commands of the program: a table, one run function each, and what every run has at hand.
+ *
+ * A run function prints its result through run->out (standard output, buffered) and returns; main.c turns a failure
+ * into the error line, the hint, the error document and the exit status. Nothing else is printed on standard output,
+ * and nothing at all is printed by the modules below.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "cli/options.h"
+#include "platform/user_file.h"
+#include "store/read/snapshot.h"
+
+typedef struct cli_command cli_command;
+
+typedef struct cli_run {
+    const cli_command *command;
+    cli_arguments arguments;
+    pf_output *out;
+    bool document_printed; /* the result says what is wrong: no error document after it */
+} cli_run;
+
+typedef enum cli_effect { CLI_READS, CLI_WRITES, CLI_SAYS /* about itself: touches no graph */ } cli_effect;
+
+struct cli_command {
+    const char *name;
+    const char *operands; /* as shown in the help: "GRAPH TYPE KEY..." */
+    const char *summary;
+    const cli_option *options;
+    uint32_t option_count;
+    uint32_t least, most; /* operands */
+    cli_effect effect;
+    sluice_status (*run)(cli_run *run, sluice_error *err);
+};
+
+extern const cli_command cli_init, cli_load, cli_scan, cli_get, cli_count, cli_neighbors, cli_export, cli_log, cli_show,
+    cli_status, cli_verify, cli_recover, cli_gc, cli_schema, cli_version, cli_help;
+/* All of them, in the order of the help; ends with NULL. */
+extern const cli_command *const cli_commands[];
+const cli_command *cli_find_command(const char *name); /* NULL when absent */
+
+static inline const cli_value *cli_option_value(const cli_run *run, uint32_t which)
+{
+    return &run->arguments.values[which];
+}
+static inline const char *cli_text_or(const cli_run *run, uint32_t which, const char *otherwise)
+{
+    const cli_value *value = cli_option_value(run, which);
+    return value->given ? value->text : otherwise;
+}
+
+/* Opens operand 0 as a graph for reading, pins the branch at the place (NULL: main, its head). Both are closed by
+ * cli_close_snapshot, which is safe on zeroed ones. */
+typedef struct cli_place {
+    st_graph *graph;
+    st_snapshot *snapshot;
+} cli_place;
+sluice_status cli_open_snapshot(const cli_run *run, const char *branch, const char *at, cli_place *ret_place,
+                                sluice_error *err);
+void cli_close_snapshot(cli_place *place);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * Errors on the terminal and as documents (see cli/error.h).
+ */
+#include "cli/error.h"
+#include "cli/output.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One write per line, so that lines of several processes do not mix. */
+static void print_line(const char *prefix, const char *text, const char *suffix)
+{
+    pf_buffer line = {0};
+    if (pf_buffer_append_text(&line, prefix, NULL) == SLUICE_OK &&
+        cli_append_visible(&line, text, strlen(text), NULL) == SLUICE_OK &&
+        pf_buffer_append_text(&line, suffix, NULL) == SLUICE_OK &&
+        pf_buffer_append_text(&line, "\n", NULL) == SLUICE_OK) {
+        (void)fwrite(line.data, 1, line.length, stderr);
+        (void)fflush(stderr);
+    }
+    pf_buffer_free(&line);
+}
+
+void cli_note(const char *fmt, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, fmt);
+    int length = vasprintf(&text, fmt, args);
+    va_end(args);
+    if (length < 0)
+        return;
+    print_line("sluice: ", text, "");
+    free(text);
+}
+
+static const char *truth_word(sluice_truth truth)
+{
+    return truth == SLUICE_TRUE ? "yes" : truth == SLUICE_FALSE ? "no" : "unknown";
+}
+
+void cli_print_error(const sluice_error *error)
+{
+    char suffix[64];
+    const char *text = error->text[0] ? error->text : error->message;
+    (void)snprintf(suffix, sizeof suffix, " (%s)", sluice_status_name(error->code));
+    print_line("sluice: ", text, suffix);
+    if (error->hint[0])
+        print_line("hint: ", error->hint, "");
+    if (error->operation_id[0]) {
+        char line[160];
+        (void)snprintf(line, sizeof line, "%s: committed: %s%s%s%s", error->operation_id, truth_word(error->committed),
+                       error->committed == SLUICE_TRUE && error->acknowledged != SLUICE_TRUE ? ", not acknowledged"
+                                                                                             : "",
+                       error->commit_id[0] ? ", commit " : "", error->commit_id);
+        print_line("operation ", line, "");
+    }
+}
+
+/* What to do about a code, without a word of the user's. */
+static const char *safe_hint(const sluice_error *error)
+{
+    switch (sluice_status_action(error->code)) {
+    case SLUICE_ACTION_RETRY:
+        return "try again; with the same operation id it is done once";
+    case SLUICE_ACTION_REFRESH:
+        return "read the current state and decide again";
+    case SLUICE_ACTION_RECOVER:
+        return "run: sluice recover GRAPH; then: sluice verify GRAPH";
+    case SLUICE_ACTION_FIX:
+        return "the message on standard error says what to correct";
+    case SLUICE_ACTION_NONE:
+        break;
+    }
+    return NULL;
+}
+
+static void put_truth(st_json *json, const char *name, sluice_truth truth)
+{
+    st_json_name(json, name);
+    if (truth == SLUICE_UNKNOWN)
+        st_json_null(json);
+    else
+        st_json_bool(json, truth == SLUICE_TRUE);
+}
+
+static void put_text_or_null(st_json *json, const char *name, const char *text)
+{
+    st_json_name(json, name);
+    if (text && text[0])
+        st_json_text(json, text);
+    else
+        st_json_null(json);
+}
+
+void cli_print_error_document(cli_run *run, const sluice_error *error)
+{
+    cli_json document;
+    cli_json_begin(&document);
+    st_json *json = &document.json;
+    st_json_object(json);
+    st_json_name(json, "error");
+    st_json_object(json);
+    put_text_or_null(json, "code", sluice_status_name(error->code));
+    put_text_or_null(json, "message", error->message);
+    put_text_or_null(json, "hint", safe_hint(error));
+    put_truth(json, "committed", error->committed);
+    put_truth(json, "acknowledged", error->acknowledged);
+    put_text_or_null(json, "operation_id", error->operation_id);
+    put_text_or_null(json, "commit_id", error->commit_id);
+    put_text_or_null(json, "phase", error->phase == SLUICE_PHASE_NONE ? NULL : sluice_phase_name(error->phase));
+    st_json_name(json, "retryable");
+    st_json_bool(json, sluice_status_retryable(error->code));
+    put_text_or_null(json, "action", sluice_action_name(sluice_status_action(error->code)));
+    st_json_name(json, "details");
+    if (error->details[0])
+        st_json_raw(json, error->details, strlen(error->details));
+    else
+        st_json_null(json);
+    st_json_object_end(json);
+    st_json_object_end(json);
+    if (cli_json_end(run, &document, NULL) == SLUICE_OK)
+        (void)pf_output_flush(run->out, NULL);
+}

@@ -1,0 +1,255 @@
+/*
+ * Parsing and evaluating `--where` (see cli/filter.h).
+ */
+#include "cli/filter.h"
+#include "cli/options.h"
+#include "cli/rows.h"
+#include "platform/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define CLAUSES_MAX 32u
+
+typedef enum filter_relation { EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL } filter_relation;
+
+typedef struct filter_clause {
+    uint32_t column;
+    filter_relation relation;
+    bool null;                /* compared with null */
+    st_column_builder *value; /* of one row */
+    st_column view;
+} filter_clause;
+
+struct cli_filter {
+    filter_clause clauses[CLAUSES_MAX];
+    uint32_t count;
+};
+
+void cli_filter_free(cli_filter *filter)
+{
+    if (!filter)
+        return;
+    for (uint32_t i = 0; i < filter->count; i++)
+        st_column_builder_free(filter->clauses[i].value);
+    free(filter);
+}
+
+static const char *skip_blanks(const char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\n')
+        at++;
+    return at;
+}
+
+static sluice_status fail_at(const char *whole, const char *at, const char *wanted, sluice_error *err)
+{
+    pf_fail_private(err, SLUICE_USAGE, "--where is not understood", "--where: %s is wanted at \"%.40s\"", wanted,
+                    *at ? at : "its end");
+    (void)whole;
+    pf_hint(err, "for example: --where \"age >= 18 and name != 'Ada'\"");
+    return SLUICE_USAGE;
+}
+
+/* A word in quotes (doubled inside) or, without quotes, up to the first of `stops`. Blanks around it are left out. */
+static sluice_status take_word(const char **at, char quote, const char *stops, pf_buffer *word, bool *ret_quoted,
+                               sluice_error *err)
+{
+    const char *from = skip_blanks(*at);
+    word->length = 0;
+    *ret_quoted = *from == quote;
+    if (*ret_quoted) {
+        for (from++; *from && (*from != quote || from[1] == quote); from++) {
+            from += *from == quote;
+            PF_TRY(pf_buffer_append(word, from, 1, err));
+        }
+        if (*from != quote)
+            return pf_fail(err, SLUICE_USAGE, "--where: a quote is not closed");
+        *at = from + 1;
+    } else {
+        size_t length = strcspn(from, stops);
+        *at = from + length;
+        while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\t'))
+            length--;
+        PF_TRY(pf_buffer_append(word, from, length, err));
+    }
+    return pf_buffer_append(word, "", 1, err); /* ends it; not counted by users of the text */
+}
+
+static bool take_relation(const char **at, filter_relation *ret_relation)
+{
+    static const struct {
+        const char *text;
+        filter_relation relation;
+    } words[] = {{"!=", NOT_EQUAL}, {"<>", NOT_EQUAL}, {"<=", LESS_EQUAL}, {">=", GREATER_EQUAL},
+                 {"==", EQUAL},     {"=", EQUAL},      {"<", LESS},        {">", GREATER}};
+    *at = skip_blanks(*at);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strncmp(*at, words[i].text, strlen(words[i].text)) == 0) {
+            *at += strlen(words[i].text);
+            *ret_relation = words[i].relation;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where a bare literal ends: before " and ", or at the end. */
+static size_t literal_length(const char *from)
+{
+    const char *at = from;
+    while (*at) {
+        const char *blank = strpbrk(at, " \t\n");
+        if (!blank)
+            return strlen(from);
+        const char *next = skip_blanks(blank);
+        if (strncasecmp(next, "and", 3) == 0 && (next[3] == ' ' || next[3] == '\t' || next[3] == '\n'))
+            return (size_t)(blank - from);
+        at = *next ? next : next + strlen(next);
+        if (!*next)
+            return (size_t)(blank - from);
+    }
+    return (size_t)(at - from);
+}
+
+static sluice_status take_literal(const char **at, pf_buffer *word, bool *ret_quoted, sluice_error *err)
+{
+    const char *from = skip_blanks(*at);
+    if (*from == '\'')
+        return take_word(at, '\'', "", word, ret_quoted, err);
+    size_t length = literal_length(from);
+    word->length = 0;
+    *ret_quoted = false;
+    *at = from + length;
+    PF_TRY(pf_buffer_append(word, from, length, err));
+    return pf_buffer_append(word, "", 1, err);
+}
+
+static sluice_status find_column(const char *name, const st_column_spec *specs, uint32_t count, uint32_t *ret_column,
+                                 sluice_error *err)
+{
+    const char *nearest = NULL;
+    uint32_t best = UINT32_MAX;
+    uint32_t distance;
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(specs[i].name, name) == 0) {
+            *ret_column = i;
+            return SLUICE_OK;
+        }
+        if (cli_is_near(name, specs[i].name, &distance) && distance < best) {
+            best = distance;
+            nearest = specs[i].name;
+        }
+    }
+    pf_fail_private(err, SLUICE_USAGE, "--where names an unknown column", "--where: no column \"%s\"", name);
+    if (nearest)
+        pf_hint(err, "did you mean %s?", nearest);
+    return SLUICE_USAGE;
+}
+
+static sluice_status set_value(filter_clause *clause, const st_column_spec *spec, const pf_buffer *literal, bool quoted,
+                               sluice_error *err)
+{
+    const char *text = (const char *)literal->data;
+    clause->null = !quoted && strcmp(text, "null") == 0;
+    if (clause->null)
+        return clause->relation == EQUAL || clause->relation == NOT_EQUAL
+                   ? SLUICE_OK
+                   : pf_fail(err, SLUICE_USAGE, "--where: null compares only by = and !=");
+    if (spec->type == ST_STRUCT)
+        return pf_fail(err, SLUICE_USAGE, "--where: an end with a key of several members cannot be compared");
+    PF_TRY(st_column_builder_new(spec, &clause->value, err));
+    if (st_value_parse(spec, text, literal->length - 1, clause->value, err) != SLUICE_OK)
+        return pf_fail_private(err, SLUICE_USAGE, "a literal of --where has another type",
+                               "--where: column %s: \"%s\" is not a %s", spec->name, text, st_type_name(spec->type));
+    st_builder_view(clause->value, &clause->view);
+    return SLUICE_OK;
+}
+
+static sluice_status take_clause(cli_filter *filter, const char *whole, const char **at, const st_column_spec *specs,
+                                 uint32_t count, pf_buffer *word, sluice_error *err)
+{
+    bool quoted;
+    if (filter->count == CLAUSES_MAX)
+        return pf_fail(err, SLUICE_USAGE, "--where: more than %u comparisons", CLAUSES_MAX);
+    filter_clause *clause = &filter->clauses[filter->count++];
+    PF_TRY(take_word(at, '"', "=!<> \t\n", word, &quoted, err));
+    if (word->length == 1)
+        return fail_at(whole, *at, "a column", err);
+    PF_TRY(find_column((const char *)word->data, specs, count, &clause->column, err));
+    if (!take_relation(at, &clause->relation))
+        return fail_at(whole, *at, "one of = != < <= > >=", err);
+    PF_TRY(take_literal(at, word, &quoted, err));
+    if (word->length == 1 && !quoted)
+        return fail_at(whole, *at, "a value", err);
+    return set_value(clause, &specs[clause->column], word, quoted, err);
+}
+
+sluice_status cli_filter_parse(const char *text, const st_column_spec *specs, uint32_t count, cli_filter **ret_filter,
+                               sluice_error *err)
+{
+    const char *at = text;
+    pf_buffer word = {0};
+    sluice_status status;
+    cli_filter *filter = calloc(1, sizeof *filter);
+    if (!filter)
+        return pf_fail_memory(err);
+    for (;;) {
+        PF_GOTO(status, done, take_clause(filter, text, &at, specs, count, &word, err));
+        at = skip_blanks(at);
+        if (!*at)
+            break;
+        if (strncasecmp(at, "and", 3) != 0 || (at[3] != ' ' && at[3] != '\t' && at[3] != '\n' && at[3] != '"')) {
+            status = fail_at(text, at, "and", err);
+            goto done;
+        }
+        at += 3;
+    }
+    *ret_filter = filter;
+    filter = NULL;
+done:
+    cli_filter_free(filter);
+    pf_buffer_free(&word);
+    return status;
+}
+
+void cli_filter_mark(const cli_filter *filter, bool *needed)
+{
+    for (uint32_t i = 0; i < filter->count; i++)
+        needed[filter->clauses[i].column] = true;
+}
+
+static bool clause_meets(const filter_clause *clause, const st_column *column, uint64_t row)
+{
+    int order;
+    bool null = st_column_is_null(column, row);
+    if (clause->null)
+        return null == (clause->relation == EQUAL);
+    if (null)
+        return false;
+    if (!cli_compare(column, row, &clause->view, 0, &order))
+        return clause->relation == NOT_EQUAL;
+    switch (clause->relation) {
+    case EQUAL:
+        return order == 0;
+    case NOT_EQUAL:
+        return order != 0;
+    case LESS:
+        return order < 0;
+    case LESS_EQUAL:
+        return order <= 0;
+    case GREATER:
+        return order > 0;
+    case GREATER_EQUAL:
+        return order >= 0;
+    }
+    return false;
+}
+
+bool cli_filter_meets(const cli_filter *filter, const st_column *const *columns, uint64_t row)
+{
+    for (uint32_t i = 0; i < filter->count; i++) {
+        if (!clause_meets(&filter->clauses[i], columns[filter->clauses[i].column], row))
+            return false;
+    }
+    return true;
+}

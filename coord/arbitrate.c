@@ -1,0 +1,120 @@
+/*
+ * Arbitration of one prepared write (coord/arbitrate.h). Reads the log and runs; takes no lock, writes nothing.
+ *
+ * Identity comes first: a commit of mine further on outranks a conflict met before it, since it passed its own
+ * arbitration. So after a conflict the rest of the interval is still searched for it.
+ */
+#include "coord/arbitrate.h"
+#include "platform/check.h"
+
+static sluice_status meets(const co_claim *claim, const st_record *record, const st_generation *generation,
+                           uint32_t index, bool *ret_meets, co_found *found, sluice_error *err)
+{
+    const st_commit *commit = &generation->commits[index];
+    st_changes changes = {0};
+    *ret_meets = false;
+    for (uint32_t i = 0; i < commit->edit_count; i++) {
+        if (co_read_set_has_whole(claim->reads, commit->edits[i].table)) {
+            *ret_meets = true;
+            found->kind = CO_READ_WHOLE_TABLE;
+            found->table = commit->edits[i].table;
+            return SLUICE_OK;
+        }
+    }
+    if (claim->reads->count == 0)
+        return SLUICE_OK;
+    PF_TRY(st_generation_changes(claim->graph, record, index, &changes, err));
+    sluice_status status =
+        co_read_set_meets(claim->graph, claim->reads, &changes, ret_meets, &found->kind, &found->table, err);
+    st_changes_free(&changes);
+    return status;
+}
+
+/* Is this commit mine, or my operation's? CO_HOLDS: neither. */
+static co_finding identify(const co_claim *claim, const st_commit *commit)
+{
+    if (pf_id_equal(&commit->id, &claim->commit))
+        return pf_sha256_equal(&commit->delta, &claim->delta) ? CO_PUBLISHED : CO_FOREIGN;
+    if (!pf_id_is_nil(&claim->operation) && pf_id_equal(&commit->operation, &claim->operation))
+        return !claim->request_matters || pf_sha256_equal(&commit->request, &claim->request) ? CO_REPEATED : CO_MISUSED;
+    return CO_HOLDS;
+}
+
+static void note(co_found *found, uint64_t generation, uint32_t index, const st_commit *commit)
+{
+    found->generation = generation;
+    found->index = index;
+    found->commit = commit->id;
+    found->time_us = commit->time_us;
+    found->inserted = commit->inserted;
+    found->updated = commit->updated;
+    found->deleted = commit->deleted;
+}
+
+/* One generation: *finding may turn from HOLDS to a conflict, and from anything to an identity, which ends the search.
+ */
+static sluice_status judge(const co_claim *claim, uint64_t number, co_finding *finding, co_found *found,
+                           sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status;
+    PF_GOTO(status, done, st_log_read(claim->log, number, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    bool counts = claim->reads && number > claim->verdict;
+    for (uint32_t i = 0; i < generation.commit_count; i++) {
+        const st_commit *commit = &generation.commits[i];
+        co_finding identity = identify(claim, commit);
+        if (identity != CO_HOLDS) {
+            *finding = identity;
+            note(found, number, i, commit);
+            goto done;
+        }
+        if (!counts || *finding != CO_HOLDS)
+            continue;
+        bool meet = false;
+        if (claim->reads->reads_head || !pf_sha256_equal(&generation.schema_identity, &claim->reads->schema_identity)) {
+            *finding = CO_MOVED;
+        } else {
+            PF_GOTO(status, done, meets(claim, &record, &generation, i, &meet, found, err));
+            if (meet)
+                *finding = CO_MET;
+        }
+        if (*finding != CO_HOLDS)
+            note(found, number, i, commit);
+    }
+    if (counts && *finding == CO_HOLDS && !pf_sha256_equal(&generation.schema_identity, &claim->reads->schema_identity))
+        *finding = CO_MOVED;
+done:
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+static bool is_identity(co_finding finding)
+{
+    return finding == CO_PUBLISHED || finding == CO_FOREIGN || finding == CO_REPEATED || finding == CO_MISUSED;
+}
+
+sluice_status co_arbitrate(co_claim *claim, uint64_t horizon, co_finding *ret_finding, co_found *ret_found,
+                           sluice_error *err)
+{
+    uint64_t end = st_log_end(claim->log).number;
+    uint64_t from = claim->seen < claim->verdict ? claim->seen : claim->verdict;
+    *ret_finding = CO_HOLDS;
+    *ret_found = (co_found){0};
+    if (end < claim->verdict)
+        return pf_fail(err, SLUICE_CORRUPT, "a branch ends at generation %llu, before a base that was read from it",
+                       (unsigned long long)end);
+    if (horizon && end - from > horizon) {
+        *ret_finding = CO_FAR;
+        return SLUICE_OK;
+    }
+    for (uint64_t number = from + 1; number <= end && !is_identity(*ret_finding); number++)
+        PF_TRY(judge(claim, number, ret_finding, ret_found, err));
+    if (*ret_finding == CO_HOLDS)
+        claim->verdict = end;
+    if (!is_identity(*ret_finding))
+        claim->seen = end;
+    return SLUICE_OK;
+}

@@ -1,0 +1,490 @@
+/*
+ * Collecting what dead attempts left behind (DESIGN 9 "GC", LESSONS G-03 to G-06, L-044).
+ *
+ * The order is the proof:
+ *   1 the retention lock: one collection at a time; recovery first, so that what can be finished is
+ *   2 the candidates are frozen: objects below tables/, then the folders below attempts/. What is made later is not
+ * among them 3 the lock of each attempt with a folder is taken alone, by a try, and kept: a busy one's objects are
+ * kept. An object whose attempt has no folder is of an attempt that is over 4 intents are read (what an intent names is
+ * kept), and only then refs and logs (what a generation names is kept): an intent that was retired in between was
+ * published, and is found there 5 in batches, under the reclaim lock alone: what was published since is marked too, the
+ * rest moves to trash/, both folders are synced. A publisher holds that lock shared from its look at its objects to its
+ * append 6 only then are files deleted, and at the end the attempts' folders Killed anywhere it leaves more than it
+ * should, never less; the next run empties trash/ and goes on. A root that cannot be read stops it with nothing
+ * removed. A dry run is the same up to 4.
+ */
+#include "coord/objects.h"
+#include "coord/recovery.h"
+#include "platform/check.h"
+#include "store/format/document.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRASH        "trash"
+#define BATCH        128u /* moves under one hold of the reclaim lock */
+#define LOCKS_MAX    256u /* attempts whose locks one pass keeps; the next pass takes the others */
+#define BRANCHES_MAX 65536u
+
+typedef struct dead_attempt {
+    pf_id id;
+    pf_file *lock; /* NULL: the folder has none */
+    bool named;    /* by an intent */
+} dead_attempt;
+
+typedef struct branch_end {
+    uint64_t incarnation, end;
+} branch_end;
+
+typedef struct collection {
+    st_graph *graph;
+    pf_volume *volume;
+    lk_lockfile *graph_locks;
+    pf_deadline deadline;
+    bool dry_run;
+    co_objects objects;
+    pf_id *folders; /* attempts with a folder, when they were listed */
+    uint32_t folder_count, folder_room;
+    dead_attempt *dead; /* those whose lock we hold, or that have none */
+    uint32_t dead_count;
+    bool more; /* attempts were left for another pass */
+    branch_end *branches;
+    uint32_t branch_count, branch_room;
+    co_gc_report report;
+} collection;
+
+typedef struct temporary_walk {
+    collection *gc;
+    const char *folder;
+} temporary_walk;
+
+/* ---- trash, and what never got its name ---- */
+
+static sluice_status delete_counted(collection *gc, const char *path, sluice_error *err)
+{
+    pf_stat stat = {0};
+    (void)pf_stat_path(gc->volume, path, &stat, NULL);
+    if (!gc->dry_run)
+        PF_TRY(pf_remove(gc->volume, path, err));
+    gc->report.files++;
+    gc->report.bytes += stat.size;
+    return SLUICE_OK;
+}
+
+static sluice_status on_trash(void *context, const char *name, pf_kind kind, sluice_error *err)
+{
+    collection *gc = context;
+    char path[320];
+    int length = snprintf(path, sizeof path, TRASH "/%s", name);
+    if (kind != PF_KIND_FILE || length < 0 || (size_t)length >= sizeof path)
+        return SLUICE_OK;
+    return delete_counted(gc, path, err);
+}
+
+/* Temporary names of dead recoverers: who makes one holds the reclaim lock shared until it has its name. */
+static sluice_status on_temporary(void *context, const char *name, pf_kind kind, sluice_error *err)
+{
+    const temporary_walk *walk = context;
+    char path[320];
+    int length = snprintf(path, sizeof path, "%s/%s", walk->folder, name);
+    if (kind != PF_KIND_FILE || !st_document_is_temporary(name) || length < 0 || (size_t)length >= sizeof path)
+        return SLUICE_OK;
+    return delete_counted(walk->gc, path, err);
+}
+
+static sluice_status remove_temporaries(collection *gc, sluice_error *err)
+{
+    static const char *const folders[] = {"audit", "quarantine"};
+    PF_TRY(lk_take(gc->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_EXCLUSIVE, gc->deadline, err));
+    sluice_status status = SLUICE_OK;
+    for (size_t i = 0; status == SLUICE_OK && i < sizeof folders / sizeof folders[0]; i++) {
+        temporary_walk walk = {gc, folders[i]};
+        status = pf_list(gc->volume, folders[i], on_temporary, &walk, err);
+    }
+    lk_release(gc->graph_locks, LK_GRAPH_RECLAIM);
+    return status;
+}
+
+/* ---- candidates ---- */
+
+static sluice_status on_attempt(void *context, const char *name, pf_kind kind, sluice_error *err)
+{
+    collection *gc = context;
+    pf_id id;
+    if (kind != PF_KIND_FOLDER || !pf_id_parse(name, &id))
+        return SLUICE_OK; /* not ours: kept (L-051) */
+    if (gc->folder_count == gc->folder_room) {
+        uint32_t room = gc->folder_room ? gc->folder_room * 2 : 64;
+        pf_id *grown = realloc(gc->folders, room * sizeof *grown);
+        if (!grown)
+            return pf_fail_memory(err);
+        gc->folders = grown;
+        gc->folder_room = room;
+    }
+    gc->folders[gc->folder_count++] = id;
+    return SLUICE_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(pf_id));
+}
+
+static bool has_folder(const collection *gc, const pf_id *id)
+{
+    return gc->folder_count && bsearch(id, gc->folders, gc->folder_count, sizeof *gc->folders, by_id);
+}
+
+static dead_attempt *find_dead(const collection *gc, const pf_id *id)
+{
+    for (uint32_t i = 0; i < gc->dead_count; i++)
+        if (pf_id_equal(&gc->dead[i].id, id))
+            return &gc->dead[i];
+    return NULL;
+}
+
+static sluice_status freeze(collection *gc, sluice_error *err)
+{
+    PF_TRY(co_objects_list(gc->graph, NULL, &gc->objects, err));
+    PF_TRY(pf_list(gc->volume, "attempts", on_attempt, gc, err));
+    if (gc->folder_count)
+        qsort(gc->folders, gc->folder_count, sizeof *gc->folders, by_id);
+    gc->dead = calloc(LOCKS_MAX, sizeof *gc->dead);
+    return gc->dead ? SLUICE_OK : pf_fail_memory(err);
+}
+
+/* ---- who is dead ---- */
+
+static void lock_path(const pf_id *id, char ret_path[80])
+{
+    char text[PF_ID_TEXT];
+    pf_id_text(id, text);
+    (void)snprintf(ret_path, 80, "attempts/%s/lock", text);
+}
+
+/* Is the folder still without a lock file while nobody can be making one? */
+static sluice_status is_abandoned(collection *gc, const char *path, bool *ret_abandoned, sluice_error *err)
+{
+    pf_stat stat;
+    sluice_error stat_error = {0};
+    PF_TRY(lk_take(gc->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_EXCLUSIVE, gc->deadline, err));
+    sluice_status status = pf_stat_path(gc->volume, path, &stat, &stat_error);
+    lk_release(gc->graph_locks, LK_GRAPH_RECLAIM);
+    *ret_abandoned = status == SLUICE_NOT_FOUND;
+    if (status == SLUICE_OK || status == SLUICE_NOT_FOUND)
+        return SLUICE_OK;
+    if (err)
+        *err = stat_error;
+    return status;
+}
+
+/* *ret_dead with its lock kept in *ret_lock, or without one. */
+static sluice_status try_attempt(collection *gc, const pf_id *id, bool *ret_dead, pf_file **ret_lock, sluice_error *err)
+{
+    char path[80];
+    pf_file *lock = NULL;
+    sluice_error lock_error = {0};
+    *ret_dead = false;
+    *ret_lock = NULL;
+    lock_path(id, path);
+    sluice_status status = pf_open(gc->volume, path, PF_WRITE, &lock, &lock_error);
+    if (status == SLUICE_NOT_FOUND)
+        return is_abandoned(gc, path, ret_dead, err);
+    if (status == SLUICE_OK)
+        status = pf_lock(lock, 0, 1, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &lock_error);
+    if (status == SLUICE_OK) {
+        *ret_dead = true;
+        *ret_lock = lock;
+        return SLUICE_OK;
+    }
+    (void)pf_close(lock, NULL);
+    if (status == SLUICE_LIVE_WRITER_CONTENTION)
+        return SLUICE_OK;
+    if (err)
+        *err = lock_error;
+    return status;
+}
+
+static sluice_status find_the_dead(collection *gc, sluice_error *err)
+{
+    for (uint32_t i = 0; i < gc->folder_count; i++) {
+        dead_attempt *dead = &gc->dead[gc->dead_count];
+        bool is_dead = false;
+        if (gc->dead_count == LOCKS_MAX) {
+            gc->more = true;
+            return SLUICE_OK;
+        }
+        PF_TRY(try_attempt(gc, &gc->folders[i], &is_dead, &dead->lock, err));
+        if (is_dead) {
+            dead->id = gc->folders[i];
+            dead->named = false;
+            gc->dead_count++;
+        }
+    }
+    return SLUICE_OK;
+}
+
+/* ---- roots ---- */
+
+typedef struct named_ids {
+    pf_id *ids;
+    uint32_t count, room;
+} named_ids;
+
+static sluice_status on_named(void *context, const pf_id *attempt, sluice_error *err)
+{
+    named_ids *named = context;
+    if (named->count == named->room) {
+        uint32_t room = named->room ? named->room * 2 : 64;
+        pf_id *grown = realloc(named->ids, room * sizeof *grown);
+        if (!grown)
+            return pf_fail_memory(err);
+        named->ids = grown;
+        named->room = room;
+    }
+    named->ids[named->count++] = *attempt;
+    return SLUICE_OK;
+}
+
+static bool is_named(const named_ids *named, const pf_id *id)
+{
+    for (uint32_t i = 0; i < named->count; i++)
+        if (pf_id_equal(&named->ids[i], id))
+            return true;
+    return false;
+}
+
+/* Intents before logs (see the head of the file). */
+static sluice_status read_intents(collection *gc, sluice_error *err)
+{
+    named_ids named = {0};
+    bool unknown = false;
+    sluice_status status = co_recovery_attempts(gc->graph, on_named, &named, &unknown, err);
+    if (status == SLUICE_OK && unknown)
+        status = pf_fail(err, SLUICE_RECOVERY_REQUIRED, "an intent without a readable scope may name any attempt");
+    for (uint32_t i = 0; status == SLUICE_OK && i < gc->dead_count; i++)
+        gc->dead[i].named = is_named(&named, &gc->dead[i].id);
+    for (size_t i = 0; status == SLUICE_OK && i < gc->objects.count; i++) {
+        co_object *object = &gc->objects.items[i];
+        object->kept = is_named(&named, &object->attempt) ||
+                       (has_folder(gc, &object->attempt) && !find_dead(gc, &object->attempt));
+    }
+    free(named.ids);
+    return status;
+}
+
+/* Marks what a branch names; a branch that was marked before, only from there on. */
+static sluice_status mark_branch(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+{
+    collection *gc = context;
+    uint32_t i = 0;
+    if (!name)
+        return pf_fail(err, SLUICE_CORRUPT, "a branch's ref is unreadable, so nothing can be called unnamed");
+    while (i < gc->branch_count && gc->branches[i].incarnation != incarnation)
+        i++;
+    if (i == gc->branch_count) {
+        if (i == gc->branch_room) {
+            uint32_t room = gc->branch_room ? gc->branch_room * 2 : 16;
+            branch_end *grown = room <= BRANCHES_MAX ? realloc(gc->branches, room * sizeof *grown) : NULL;
+            if (!grown)
+                return pf_fail_memory(err);
+            gc->branches = grown;
+            gc->branch_room = room;
+        }
+        gc->branches[gc->branch_count++] = (branch_end){incarnation, 0};
+    }
+    return co_objects_mark(gc->graph, &gc->objects, incarnation, gc->branches[i].end, &gc->branches[i].end, err);
+}
+
+/* ---- the move ---- */
+
+static bool is_victim(const co_object *object)
+{
+    return !object->named && !object->kept;
+}
+
+/* "tables/64/keys/x.run" in trash/ is "64.keys.x.run". */
+static void trash_path(const char *path, char ret_path[192])
+{
+    (void)snprintf(ret_path, 192, TRASH "/%s", path + strlen("tables/"));
+    for (char *at = ret_path + strlen(TRASH "/"); *at; at++)
+        if (*at == '/')
+            *at = '.';
+}
+
+static sluice_status sync_folder_of(collection *gc, const char *path, char last[160], sluice_error *err)
+{
+    char folder[160];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    if (strcmp(folder, last) == 0)
+        return SLUICE_OK;
+    memcpy(last, folder, sizeof folder);
+    return pf_sync_dir(gc->volume, folder, err);
+}
+
+/* Moves up to BATCH victims from *from on; they are then in objects [first, *from) and no victims any more. */
+static sluice_status move_batch(collection *gc, size_t *from, sluice_error *err)
+{
+    char target[192], last[160] = "";
+    uint32_t moved = 0;
+    size_t first = *from;
+    PF_TRY(lk_take(gc->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_EXCLUSIVE, gc->deadline, err));
+    sluice_status status = st_ref_list(gc->graph, mark_branch, gc, err);
+    for (; status == SLUICE_OK && *from < gc->objects.count && moved < BATCH; (*from)++) {
+        co_object *object = &gc->objects.items[*from];
+        sluice_error move_error = {0};
+        if (!is_victim(object))
+            continue;
+        trash_path(object->path, target);
+        status = pf_publish(gc->volume, object->path, target, &move_error);
+        if (status == SLUICE_NOT_FOUND) { /* its owner was faster: what moves meanwhile shrinks the plan */
+            object->named = true;
+            status = SLUICE_OK;
+        } else if (status != SLUICE_OK && err) {
+            *err = move_error;
+        }
+        moved++;
+    }
+    if (status == SLUICE_OK && moved)
+        status = pf_sync_dir(gc->volume, TRASH, err);
+    for (size_t i = first; status == SLUICE_OK && moved && i < *from; i++)
+        if (is_victim(&gc->objects.items[i]))
+            status = sync_folder_of(gc, gc->objects.items[i].path, last, err);
+    lk_release(gc->graph_locks, LK_GRAPH_RECLAIM);
+    for (size_t i = first; status == SLUICE_OK && i < *from; i++) {
+        if (!is_victim(&gc->objects.items[i]))
+            continue;
+        trash_path(gc->objects.items[i].path, target);
+        status = delete_counted(gc, target, err);
+    }
+    return status;
+}
+
+static sluice_status remove_objects(collection *gc, sluice_error *err)
+{
+    if (gc->dry_run) {
+        for (size_t i = 0; i < gc->objects.count; i++)
+            if (is_victim(&gc->objects.items[i]))
+                PF_TRY(delete_counted(gc, gc->objects.items[i].path, err));
+        return SLUICE_OK;
+    }
+    for (size_t from = 0; from < gc->objects.count;) {
+        while (from < gc->objects.count && !is_victim(&gc->objects.items[from]))
+            from++;
+        if (from < gc->objects.count)
+            PF_TRY(move_batch(gc, &from, err));
+    }
+    return SLUICE_OK;
+}
+
+/* ---- attempts' folders ---- */
+
+typedef struct folder_walk {
+    collection *gc;
+    char folder[64];
+} folder_walk;
+
+static sluice_status on_attempt_file(void *context, const char *name, pf_kind kind, sluice_error *err)
+{
+    const folder_walk *walk = context;
+    char path[320];
+    int length = snprintf(path, sizeof path, "%s/%s", walk->folder, name);
+    if (kind != PF_KIND_FILE || strcmp(name, "lock") == 0 || length < 0 || (size_t)length >= sizeof path)
+        return SLUICE_OK;
+    return delete_counted(walk->gc, path, err);
+}
+
+static sluice_status remove_attempts(collection *gc, sluice_error *err)
+{
+    for (uint32_t i = 0; i < gc->dead_count; i++) {
+        folder_walk walk = {.gc = gc};
+        char text[PF_ID_TEXT], lock[80];
+        if (gc->dead[i].named)
+            continue;
+        pf_id_text(&gc->dead[i].id, text);
+        (void)snprintf(walk.folder, sizeof walk.folder, "attempts/%s", text);
+        PF_TRY(pf_list(gc->volume, walk.folder, on_attempt_file, &walk, err));
+        lock_path(&gc->dead[i].id, lock);
+        if (gc->dead[i].lock)
+            PF_TRY(delete_counted(gc, lock, err));
+        if (!gc->dry_run)
+            PF_TRY(pf_remove_folder(gc->volume, walk.folder, err));
+        gc->report.attempts++;
+    }
+    return SLUICE_OK;
+}
+
+/* ---- one pass ---- */
+
+static void end_pass(collection *gc)
+{
+    for (uint32_t i = 0; i < gc->dead_count; i++)
+        (void)pf_close(gc->dead[i].lock, NULL); /* only locked */
+    free(gc->dead);
+    free(gc->folders);
+    free(gc->branches);
+    co_objects_free(&gc->objects);
+    gc->dead = NULL;
+    gc->folders = NULL;
+    gc->branches = NULL;
+    gc->dead_count = gc->folder_count = gc->folder_room = gc->branch_count = gc->branch_room = 0;
+}
+
+static sluice_status pass(collection *gc, sluice_error *err)
+{
+    sluice_status status;
+    gc->more = false;
+    PF_GOTO(status, done, freeze(gc, err));
+    PF_GOTO(status, done, find_the_dead(gc, err));
+    PF_GOTO(status, done, read_intents(gc, err));
+    PF_GOTO(status, done, st_ref_list(gc->graph, mark_branch, gc, err));
+    PF_GOTO(status, done, remove_objects(gc, err));
+    status = remove_attempts(gc, err);
+done:
+    end_pass(gc);
+    return status;
+}
+
+/* Recovery first. What stays in quarantine does not stop collection: its attempt is kept. */
+static sluice_status settle_intents(const collection *gc, sluice_error *err)
+{
+    co_overlap everything = {0};
+    sluice_error recovery_error = {0};
+    sluice_status status = co_recover_until(gc->graph, gc->dry_run ? CO_RECOVER_PROBE : CO_RECOVER_AUTOMATIC,
+                                            &everything, NULL, NULL, gc->deadline, &recovery_error);
+    if (status == SLUICE_OK || status == SLUICE_RECOVERY_REQUIRED)
+        return SLUICE_OK;
+    if (err)
+        *err = recovery_error;
+    return status;
+}
+
+sluice_status co_gc(st_graph *graph, bool dry_run, co_gc_report *ret_report, sluice_error *err)
+{
+    collection gc = {.graph = graph,
+                     .volume = st_graph_volume(graph),
+                     .deadline = pf_deadline_in_ms(CO_WAIT_MS),
+                     .dry_run = dry_run};
+    *ret_report = (co_gc_report){0};
+    if (st_graph_access(graph) != PF_WRITE)
+        return pf_fail(err, SLUICE_PERMISSION, "collection needs a graph that is open for writing");
+    PF_TRY(lk_lockfile_open(gc.volume, "locks/graph", &gc.graph_locks, err));
+    sluice_status status;
+    PF_GOTO(status, done, lk_take(gc.graph_locks, LK_GRAPH_RETENTION, PF_LOCK_EXCLUSIVE, gc.deadline, err));
+    PF_GOTO(status, done, settle_intents(&gc, err));
+    PF_GOTO(status, done, pf_list(gc.volume, TRASH, on_trash, &gc, err));
+    PF_GOTO(status, done, remove_temporaries(&gc, err));
+    uint64_t before;
+    do {
+        before = gc.report.attempts;
+        gc.deadline = pf_deadline_in_ms(CO_WAIT_MS);
+        status = pass(&gc, err);
+    } while (status == SLUICE_OK && gc.more && gc.report.attempts > before && !dry_run);
+    if (status == SLUICE_OK && !dry_run)
+        (void)st_reserve_rebuild(graph, NULL); /* when the disk has room again; a graph without one works */
+done:
+    *ret_report = gc.report;
+    lk_lockfile_close(gc.graph_locks);
+    return status;
+}

@@ -1,0 +1,296 @@
+/*
+ * Stage A, the recovery barrier, and stage B, prepare (OW-037, OW-047 to OW-059).
+ *
+ * A ends before the base is pinned. B holds no gate and moves no authority: it pins, looks the operation up before
+ * anything is staged, and runs the writer's two halves. The payload half runs once for each schema that it meets; the
+ * plan half always runs again.
+ */
+#include "coord/append.h"
+#include "coord/audit.h"
+#include "coord/recovery.h"
+#include "coord/run.h"
+#include "platform/check.h"
+#include "platform/failpoint.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HINT_GENERATIONS 64u /* how far back a key conflict looks for the same request */
+
+sluice_status co_stage_barrier(co_run *run, sluice_error *err)
+{
+    sluice_error suspect_error = {0};
+    PF_TRY(PF_FAILPOINT(BARRIER_BEFORE, err));
+    PF_TRY(co_run_check(run, err));
+    sluice_status status = st_log_check_suspect(run->log, &suspect_error);
+    if (status == SLUICE_SUSPECT) {
+        PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
+        status = co_make_reliable(run->write.graph, run->log, err);
+        lk_release(run->locks, LK_BYTE_PUBLISH);
+        PF_TRY(status);
+    } else if (status != SLUICE_OK) {
+        if (err)
+            *err = suspect_error;
+        return status;
+    }
+    bool known =
+        run->request.tables && run->barriers == 0; /* sent back here: by something that the caller did not name */
+    co_overlap overlap = {.incarnation = run->incarnation,
+                          .tables = known ? run->request.tables : NULL,
+                          .table_count = known ? run->request.table_count : 0,
+                          .tables_unknown = !known};
+    PF_TRY(co_recover_until(run->write.graph, CO_RECOVER_AUTOMATIC, &overlap, NULL, NULL, co_run_deadline(run), err));
+    return PF_FAILPOINT(BARRIER_AFTER, err);
+}
+
+/* ---- the operation's first look-up (R-02) ---- */
+
+static sluice_status answer_receipt(co_run *run, const st_receipt *receipt, sluice_error *err)
+{
+    co_found found = {.generation = receipt->generation,
+                      .index = receipt->index,
+                      .commit = receipt->commit,
+                      .time_us = receipt->time_us};
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_error read_error = {0};
+    sluice_status status = st_log_read(run->log, receipt->generation, &record, &read_error);
+    if (status == SLUICE_OK)
+        status = st_generation_decode(&record, &generation, &read_error);
+    if (status == SLUICE_OK && receipt->index < generation.commit_count) {
+        found.inserted = generation.commits[receipt->index].inserted;
+        found.updated = generation.commits[receipt->index].updated;
+        found.deleted = generation.commits[receipt->index].deleted;
+    }
+    st_generation_free(&generation);
+    st_record_free(&record);
+    if (status != SLUICE_OK &&
+        status != SLUICE_NOT_FOUND) { /* a collected generation's counts are gone, its receipt stays */
+        if (err)
+            *err = read_error;
+        return status;
+    }
+    return co_run_answer_found(run, &found, true, err);
+}
+
+static sluice_status look_up(co_run *run, sluice_error *err)
+{
+    st_receipt receipt = {0};
+    bool found = false;
+    PF_TRY(st_log_refresh(run->log, err));
+    uint64_t end = st_log_end(run->log).number;
+    PF_TRY(st_receipt_find(run->write.graph, run->log, &run->request.operation, &found, &receipt, err));
+    run->looked_up = true;
+    run->claim.seen = end;
+    if (found && run->request.operation_given && !pf_sha256_equal(&receipt.request, &run->request.request))
+        return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+    if (found)
+        return answer_receipt(run, &receipt, err);
+    if (receipt.expired && run->request.operation_given) {
+        sluice_status status =
+            pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT,
+                    "this operation id is older than the receipts kept: expired, its outcome is unknown");
+        run->committed = run->acknowledged = SLUICE_UNKNOWN;
+        return status;
+    }
+    return SLUICE_OK;
+}
+
+static bool request_is_known(const co_run *run)
+{
+    static const pf_sha256 none;
+    return !pf_sha256_equal(&run->request.request, &none);
+}
+
+sluice_status co_write_set_request(co_write *write, const pf_sha256 *request, bool *ret_done, sluice_error *err)
+{
+    co_run *run = (co_run *)write; /* its first member: the machine hands out no other co_write */
+    run->request.request = *request;
+    run->write.delta.commit.request = *request;
+    *ret_done = false;
+    if (run->looked_up)
+        return SLUICE_OK;
+    PF_TRY(look_up(run, err));
+    *ret_done = run->done;
+    return SLUICE_OK;
+}
+
+/* ---- base, payload, plan ---- */
+
+static sluice_status pin(co_run *run, sluice_error *err)
+{
+    PF_TRY(st_snapshot_open(run->write.graph, run->request.branch, NULL, &run->write.base, err));
+    const st_view *view = st_snapshot_view(run->write.base);
+    if (view->incarnation != run->incarnation)
+        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
+    co_attempt *attempt = run->write.attempt;
+    if (attempt && attempt->incarnation == 0) {
+        attempt->incarnation = view->incarnation;
+        attempt->since = view->generation;
+    }
+    return SLUICE_OK;
+}
+
+/* The parts of the plan that are the machine's: identities, times, what every read set holds. */
+static sluice_status start_plan(co_run *run, sluice_error *err)
+{
+    const st_view *view = st_snapshot_view(run->write.base);
+    st_commit *commit = &run->write.delta.commit;
+    const char *actor = run->request.actor ? run->request.actor : "cli";
+    commit->id = pf_id_new();
+    commit->operation = run->request.operation;
+    commit->request = run->request.request;
+    commit->minted_us = pf_wall_us();
+    commit->epoch = run->write.executor->epoch;
+    (void)snprintf(commit->kind, sizeof commit->kind, "%s", run->writer->adapter->kind);
+    (void)snprintf(commit->actor, sizeof commit->actor, "%s", actor);
+    if (run->request.message && !(commit->message = strdup(run->request.message)))
+        return pf_fail_memory(err);
+    run->write.delta.schema_identity = view->schema_identity;
+    run->write.reads.incarnation = view->incarnation;
+    run->write.reads.schema_identity = view->schema_identity;
+    run->write.reads.reads_head = !pf_id_is_nil(&run->request.if_head);
+    run->write.reads.head = run->request.if_head;
+    run->write.plan_number++;
+    return SLUICE_OK;
+}
+
+static sluice_status check_limits(const co_run *run, sluice_error *err)
+{
+    if (run->request.message && strlen(run->request.message) > ST_MESSAGE_MAX)
+        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a commit's message has at most %u bytes", ST_MESSAGE_MAX);
+    if (run->request.actor && strlen(run->request.actor) >= ST_ACTOR_MAX)
+        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "an actor has at most %u bytes", ST_ACTOR_MAX - 1);
+    return SLUICE_OK;
+}
+
+/* The tables that the plan writes or read: what an intent of it overlaps. */
+static sluice_status collect_tables(co_run *run, sluice_error *err)
+{
+    const st_delta *delta = &run->write.delta;
+    const co_read_set *reads = &run->write.reads;
+    size_t room = (size_t)delta->edit_count + reads->count + run->write.gate_count + 1;
+    run->tables = malloc(room * sizeof *run->tables);
+    if (!run->tables)
+        return pf_fail_memory(err);
+    for (size_t i = 0; i < room - 1; i++) {
+        uint64_t table = i < delta->edit_count ? delta->edits[i].edit.table
+                         : i < (size_t)delta->edit_count + reads->count
+                             ? reads->reads[i - delta->edit_count].set.table
+                             : run->write.gates[i - delta->edit_count - reads->count].table;
+        uint32_t known = 0;
+        while (known < run->table_count && run->tables[known] != table)
+            known++;
+        if (table && known == run->table_count)
+            run->tables[run->table_count++] = table;
+    }
+    return SLUICE_OK;
+}
+
+/* A key conflict after an interrupted load is often that load itself, finished by recovery: say so (DECISIONS). */
+static void hint_at_twin(co_run *run, sluice_error *err)
+{
+    if (!err || !request_is_known(run) || st_log_refresh(run->log, NULL) != SLUICE_OK)
+        return;
+    uint64_t end = st_log_end(run->log).number, first = st_log_first(run->log);
+    for (uint64_t back = 0; back < HINT_GENERATIONS && end >= first + back; back++) {
+        st_record record = {0};
+        st_generation generation = {0};
+        bool audited = false;
+        if (st_log_read(run->log, end - back, &record, NULL) != SLUICE_OK)
+            return;
+        sluice_status status = st_generation_decode(&record, &generation, NULL);
+        for (uint32_t i = 0; status == SLUICE_OK && i < generation.commit_count; i++) {
+            const st_commit *commit = &generation.commits[i];
+            if (!pf_sha256_equal(&commit->request, &run->request.request))
+                continue;
+            char id[PF_ID_TEXT];
+            pf_id_text(&commit->id, id);
+            (void)co_audit_exists(run->write.graph, &commit->operation, CO_OUTCOME_COMMITTED, &audited, NULL);
+            pf_hint(err, audited ? "this load was completed by recovery as %s" : "the same request was committed as %s",
+                    id);
+            back = HINT_GENERATIONS;
+        }
+        st_generation_free(&generation);
+        st_record_free(&record);
+    }
+}
+
+/* Nothing to do: no commit. A conditional write still compares its head (P-16); under the publish lock it cannot move.
+ */
+static sluice_status nothing_to_do(co_run *run, sluice_error *err)
+{
+    if (run->write.reads.reads_head) {
+        st_view *head = NULL;
+        PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
+        sluice_status status = st_view_load(run->write.graph, run->log, true, &head, err);
+        if (status == SLUICE_OK && !pf_id_equal(&head->head, &run->request.if_head))
+            status =
+                pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");
+        lk_release(run->locks, LK_BYTE_PUBLISH);
+        st_view_free(head);
+        PF_TRY(status);
+    }
+    run->receipt = (co_receipt){.operation = run->request.operation,
+                                .incarnation = run->incarnation,
+                                .acknowledged = true,
+                                .restarts = run->restarts};
+    run->done = true;
+    co_run_note_litter(run);
+    return SLUICE_OK;
+}
+
+static sluice_status run_payload(co_run *run, sluice_error *err)
+{
+    const st_view *view = st_snapshot_view(run->write.base);
+    if (!run->looked_up && (request_is_known(run) || !run->request.operation_given))
+        PF_TRY(look_up(run, err));
+    if (run->done || (run->has_payload && pf_sha256_equal(&run->payload_schema, &view->schema_identity)))
+        return SLUICE_OK;
+    PF_TRY(co_run_check(run, err));
+    if (run->writer->payload)
+        PF_TRY(run->writer->payload(run->writer->context, &run->write, err));
+    run->has_payload = true;
+    run->payload_schema = view->schema_identity;
+    if (!run->looked_up)
+        PF_TRY(look_up(run, err));
+    return SLUICE_OK;
+}
+
+sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err)
+{
+    PF_TRY(check_limits(run, err));
+    PF_TRY(pin(run, err));
+    PF_TRY(PF_FAILPOINT(PREPARE_AFTER_PIN, err));
+    const st_view *view = st_snapshot_view(run->write.base);
+    if (!pf_id_is_nil(&run->request.if_head) && !pf_id_equal(&view->head, &run->request.if_head))
+        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");
+    PF_TRY(run_payload(run, err));
+    *ret_next = CO_DONE;
+    if (run->done)
+        return SLUICE_OK;
+    PF_TRY(co_run_check(run, err));
+    PF_TRY(start_plan(run, err));
+    sluice_status status = run->writer->plan(run->writer->context, &run->write, err);
+    if (status == SLUICE_KEY_CONFLICT)
+        hint_at_twin(run, err);
+    PF_TRY(status);
+    PF_TRY(PF_FAILPOINT(PREPARE_AFTER_PLAN, err));
+    PF_TRY(co_run_check(run, err));
+    if (run->write.delta.edit_count == 0)
+        return nothing_to_do(run, err);
+    PF_TRY(collect_tables(run, err));
+    run->digest = st_delta_digest(&run->write.delta);
+    run->claim = (co_claim){.graph = run->write.graph,
+                            .log = run->log,
+                            .reads = &run->write.reads,
+                            .commit = run->write.delta.commit.id,
+                            .operation = run->request.operation,
+                            .delta = run->digest,
+                            .request = run->request.request,
+                            .request_matters = run->request.operation_given,
+                            .verdict = view->generation,
+                            .seen = run->claim.seen};
+    *ret_next = CO_GO_ON;
+    return SLUICE_OK;
+}

@@ -1,0 +1,78 @@
+/*
+ * One run of the write protocol: what its stages share. Internal to coord/ (write.c drives; prepare.c A and B;
+ * revalidate.c C and D; arm.c E and F; publish.c G; finalize.c H and giving up).
+ */
+#ifndef COORD_RUN_H
+#define COORD_RUN_H
+
+#include "coord/arbitrate.h"
+#include "coord/intent.h"
+#include "coord/write.h"
+
+#define CO_BARRIERS_MAX 32u /* returns to stage A: as many owners may die under one write's eyes */
+
+/* Where the machine goes after a stage that succeeded. */
+typedef enum co_next { CO_GO_ON, CO_AGAIN, CO_AGAIN_AFTER_CONFLICT, CO_DONE } co_next;
+
+typedef struct co_run {
+    co_write write;     /* first: stages are given the one, and find the other */
+    co_request request; /* a copy: the payload half may set its digest */
+    const co_writer *writer;
+    pf_volume *volume;
+    uint64_t incarnation;
+    st_log *log;
+    lk_lockfile *locks;       /* the branch's */
+    lk_lockfile *graph_locks; /* locks/graph */
+    bool admitted;
+    lk_gates *gates;
+    co_claim claim;
+    bool looked_up; /* the operation was looked for, from here on arbitration does it */
+    bool has_payload;
+    pf_sha256 payload_schema;
+    uint64_t *tables; /* that the plan writes or read, each once */
+    uint32_t table_count;
+    pf_sha256 digest;   /* of the delta, at the end of B */
+    uint64_t row_block; /* taken ahead, 0: none */
+    co_slot slot;       /* held from arming to retiring */
+    co_intent intent;
+    bool armed, applied;
+    unsigned barriers, restarts;
+    sluice_phase phase;
+    sluice_truth committed, acknowledged; /* what is known if it failed now */
+    bool done;
+    co_receipt receipt;
+    co_finding finding; /* of the last arbitration, with what it met */
+    co_found found;
+} co_run;
+
+pf_deadline co_run_deadline(const co_run *run);
+/* CANCELLED when the user took the job back, FENCED when this process was fenced. */
+sluice_status co_run_check(co_run *run, sluice_error *err);
+/* Staged objects may now be named by nothing. */
+void co_run_note_litter(co_run *run);
+/* Frees the plan (delta, reads, gates, effects, base) and lets go of the gates; the payload stays. */
+void co_run_drop_plan(co_run *run);
+/* An acknowledged answer from a commit that stands: makes its generation acknowledged first. */
+sluice_status co_run_answer_found(co_run *run, const co_found *found, bool repeated, sluice_error *err);
+
+/* Stage A: settles the branch's dead intents (and heals its log). */
+sluice_status co_stage_barrier(co_run *run, sluice_error *err);
+/* Stage B: pins the base, looks the operation up, runs payload and plan. */
+sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err);
+/* Stage C: takes the gates and lists the intents again. */
+sluice_status co_stage_gates(co_run *run, co_next *ret_next, sluice_error *err);
+/* Stage D. */
+sluice_status co_stage_revalidate(co_run *run, co_next *ret_next, sluice_error *err);
+/* What a finding means: go on, again, done, or an error. */
+sluice_status co_run_judge(co_run *run, co_next *ret_next, sluice_error *err);
+/* Stages E and F. */
+sluice_status co_stage_arm(co_run *run, sluice_error *err);
+/* Stage G. */
+sluice_status co_stage_publish(co_run *run, co_next *ret_next, sluice_error *err);
+/* Stage H, after success; never fails. */
+void co_stage_finalize(co_run *run);
+/* Before a failure or a restart is answered: undoes what was applied and retires the intent. When it cannot, the slot
+ * is let go of for recovery, and the outcome is unknown: RECOVERY_REQUIRED. */
+sluice_status co_run_give_up(co_run *run, sluice_error *err);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * The driver of the write protocol: stages A to H in order, restarts with a budget, and the error envelope
+ * (coord/write.h).
+ *
+ * A stage either goes on, sends the write back to A, or is done. Whatever ends it, the error says where it stood and
+ * what is known about the commit; `committed` is false until stage G's append was tried, and unknown only when the log
+ * could not be read again, or when an armed intent is left to recovery.
+ */
+#include "coord/append.h"
+#include "coord/run.h"
+#include "platform/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+pf_deadline co_run_deadline(const co_run *run)
+{
+    return pf_deadline_in_ms(run->request.wait_ms ? run->request.wait_ms : CO_WAIT_MS);
+}
+
+sluice_status co_run_check(co_run *run, sluice_error *err)
+{
+    const wk_executor *executor = run->write.executor;
+    if (executor->allowed && !executor->allowed(executor->context))
+        return pf_fail(err, SLUICE_FENCED, "this process was fenced");
+    if (executor->cancelled && executor->cancelled(executor->context))
+        return pf_fail(err, SLUICE_CANCELLED, "cancelled before it was armed; nothing has changed");
+    return SLUICE_OK;
+}
+
+void co_run_note_litter(co_run *run)
+{
+    if (run->write.attempt)
+        run->write.attempt->litter = true;
+}
+
+void co_run_drop_plan(co_run *run)
+{
+    lk_gates_release(run->gates);
+    run->gates = NULL;
+    st_delta_free(&run->write.delta);
+    run->write.delta = (st_delta){0};
+    co_read_set_free(&run->write.reads);
+    run->write.reads = (co_read_set){0};
+    free(run->write.gates);
+    run->write.gates = NULL;
+    run->write.gate_count = 0;
+    free(run->write.effects);
+    run->write.effects = NULL;
+    run->write.effect_count = 0;
+    free(run->tables);
+    run->tables = NULL;
+    run->table_count = 0;
+    co_intent_free(&run->intent);
+    run->intent = (co_intent){0};
+    st_snapshot_close(run->write.base);
+    run->write.base = NULL;
+}
+
+sluice_status co_run_answer_found(co_run *run, const co_found *found, bool repeated, sluice_error *err)
+{
+    st_log_position end = st_log_end(run->log);
+    if (found->generation >
+        end.acknowledged) { /* nobody is answered on the strength of an end that may still go (§2) */
+        PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
+        sluice_status status = co_make_reliable(run->write.graph, run->log, err);
+        lk_release(run->locks, LK_BYTE_PUBLISH);
+        PF_TRY(status);
+    }
+    run->receipt = (co_receipt){.committed = true,
+                                .repeated = repeated,
+                                .commit = found->commit,
+                                .operation = run->request.operation,
+                                .incarnation = run->incarnation,
+                                .generation = found->generation,
+                                .index = found->index,
+                                .time_us = found->time_us,
+                                .inserted = found->inserted,
+                                .updated = found->updated,
+                                .deleted = found->deleted,
+                                .acknowledged = true,
+                                .restarts = run->restarts};
+    run->done = true;
+    return SLUICE_OK;
+}
+
+/* Single and queued writers take the admission lock alone, optimistic ones share it (DESIGN 10). */
+static sluice_status admit(co_run *run, sluice_error *err)
+{
+    st_write_mode mode = st_graph_mode(run->write.graph);
+    sluice_error busy = {0};
+    if (run->admitted)
+        return SLUICE_OK;
+    pf_lock_mode lock = mode == ST_MODE_OPTIMISTIC ? PF_LOCK_SHARED : PF_LOCK_EXCLUSIVE;
+    pf_deadline deadline = mode == ST_MODE_SINGLE ? PF_AT_ONCE : co_run_deadline(run);
+    sluice_status status = lk_take(run->locks, LK_BYTE_ADMISSION, lock, deadline, &busy);
+    run->admitted = status == SLUICE_OK;
+    if (status == SLUICE_LIVE_WRITER_CONTENTION && mode == ST_MODE_SINGLE)
+        return pf_fail(err, SLUICE_WRITER_BUSY, "another writer is at work on this branch");
+    if (status != SLUICE_OK && err)
+        *err = busy;
+    return status;
+}
+
+/* The branch as it is called now: its incarnation, log and lock file. */
+static sluice_status find_branch(co_run *run, sluice_error *err)
+{
+    uint64_t incarnation = 0;
+    char folder[64], path[96];
+    PF_TRY(st_ref_read(run->write.graph, run->request.branch, &incarnation, err));
+    if (run->incarnation == incarnation)
+        return SLUICE_OK;
+    if (run->incarnation) /* made again under the same name: a write never moves to another branch by itself (B-01) */
+        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
+    st_branch_folder(incarnation, folder);
+    (void)snprintf(path, sizeof path, "%s/locks", folder);
+    PF_TRY(lk_lockfile_open(run->volume, path, &run->locks, err));
+    PF_TRY(st_graph_log(run->write.graph, incarnation, &run->log, err));
+    run->incarnation = incarnation;
+    return SLUICE_OK;
+}
+
+/* One pass from A to G. */
+static sluice_status pass(co_run *run, co_next *ret_next, sluice_error *err)
+{
+    run->phase = SLUICE_PHASE_BARRIER;
+    *ret_next = CO_GO_ON;
+    PF_TRY(find_branch(run, err));
+    PF_TRY(admit(run, err));
+    PF_TRY(co_stage_barrier(run, err));
+    run->phase = SLUICE_PHASE_PREPARE;
+    PF_TRY(co_stage_prepare(run, ret_next, err));
+    if (*ret_next != CO_GO_ON)
+        return SLUICE_OK;
+    run->phase = SLUICE_PHASE_GATES;
+    PF_TRY(co_stage_gates(run, ret_next, err));
+    if (*ret_next != CO_GO_ON)
+        return SLUICE_OK;
+    run->phase = SLUICE_PHASE_REVALIDATE;
+    PF_TRY(co_stage_revalidate(run, ret_next, err));
+    if (*ret_next != CO_GO_ON)
+        return SLUICE_OK;
+    run->phase = SLUICE_PHASE_ARM;
+    PF_TRY(co_stage_arm(run, err));
+    run->phase = SLUICE_PHASE_PUBLISH;
+    return co_stage_publish(run, ret_next, err);
+}
+
+/* The budget of a restart, and the typed end of it. */
+static sluice_status count_restart(co_run *run, sluice_error *err)
+{
+    const ad_adapter *adapter = run->writer->adapter;
+    bool met = run->finding == CO_MET;
+    if (!pf_id_is_nil(&run->request.if_head) && run->finding == CO_MOVED)
+        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");
+    if (!adapter->replays)
+        return pf_fail(err, met ? SLUICE_WRITE_CONFLICT : SLUICE_READ_SET_CHANGED,
+                       "another commit changed what this write read");
+    if (run->restarts >= adapter->retry_budget) {
+        sluice_status status = pf_fail(err, SLUICE_REBASE_EXHAUSTED, "gave up after %u restarts", run->restarts);
+        pf_details(err, "{\"attempts\":%u,\"table\":\"%llu\",\"read\":\"%s\"}", run->restarts + 1,
+                   (unsigned long long)(met ? run->found.table : 0),
+                   met ? co_read_kind_name(run->found.kind) : "schema");
+        return status;
+    }
+    run->restarts++;
+    return SLUICE_OK;
+}
+
+static sluice_status drive(co_run *run, sluice_error *err)
+{
+    for (;;) {
+        co_next next = CO_GO_ON;
+        PF_TRY(pass(run, &next, err));
+        if (next == CO_GO_ON || next == CO_DONE)
+            return SLUICE_OK;
+        if (run->armed)
+            PF_TRY(co_run_give_up(run, err));
+        co_run_drop_plan(run);
+        co_run_note_litter(run);
+        if (next == CO_AGAIN_AFTER_CONFLICT)
+            PF_TRY(count_restart(run, err));
+        else if (++run->barriers > CO_BARRIERS_MAX)
+            return pf_fail(err, SLUICE_RECOVERY_REQUIRED, "intents of dead writers keep coming");
+    }
+}
+
+static void fill_envelope(co_run *run, sluice_status status, sluice_error *err)
+{
+    if (!err)
+        return;
+    err->code = status;
+    err->phase = run->phase;
+    err->committed = run->committed;
+    err->acknowledged = run->acknowledged;
+    pf_id_text(&run->request.operation, err->operation_id);
+    if (run->committed != SLUICE_FALSE)
+        pf_id_text(&run->receipt.commit, err->commit_id);
+}
+
+sluice_status co_write_run(st_graph *graph, const co_request *request, co_attempt *attempt, wk_executor *executor,
+                           const co_writer *writer, co_receipt *ret_receipt, sluice_error *err)
+{
+    co_run run = {.request = *request, .writer = writer, .volume = st_graph_volume(graph)};
+    PF_ASSERT(!pf_id_is_nil(&request->operation));
+    run.write = (co_write){.graph = graph, .request = &run.request, .executor = executor, .attempt = attempt};
+    if (!run.request.branch)
+        run.request.branch = "main";
+    if (executor->allowed)
+        pf_volume_set_fence(run.volume, executor->allowed, executor->context);
+    /* Staged names carry the plan's number; a conductor that takes over from a dead one must not meet its names. */
+    run.write.plan_number = (uint32_t)pf_random_u64() & 0x7fffff00u;
+
+    sluice_status status = lk_lockfile_open(run.volume, "locks/graph", &run.graph_locks, err);
+    if (status == SLUICE_OK)
+        status = drive(&run, err);
+    if (status == SLUICE_OK) {
+        run.phase = SLUICE_PHASE_FINALIZE;
+        co_stage_finalize(&run);
+        *ret_receipt = run.receipt;
+    } else {
+        co_run_note_litter(&run);
+        if (run.armed && run.committed == SLUICE_FALSE) {
+            sluice_status left = co_run_give_up(&run, err);
+            status = left == SLUICE_OK ? status : left;
+        }
+        if (attempt && run.committed == SLUICE_UNKNOWN)
+            attempt->uncertain = true;
+        fill_envelope(&run, status, err);
+    }
+    co_slot_release(&run.slot);
+    co_run_drop_plan(&run);
+    lk_lockfile_close(run.locks); /* and with it admission */
+    lk_lockfile_close(run.graph_locks);
+    return status;
+}

@@ -1,0 +1,177 @@
+/*
+ * The edits and change sets of commits: attached to their record, or staged (state.h).
+ */
+#include "store/state/commit_edit.h"
+#include "platform/check.h"
+#include "store/state/change.h"
+#include <stdlib.h>
+#include <string.h>
+
+static sluice_status decode_edit(const void *bytes, size_t length, const st_commit_edit *edit, uint64_t number,
+                                 st_edit *ret_edit, sluice_error *err)
+{
+    pf_sha256 digest = pf_sha256_of(bytes, length);
+    if (!pf_sha256_equal(&digest, &edit->digest))
+        return pf_fail(err, SLUICE_CORRUPT, "an edit of generation %llu has another digest than its commit says",
+                       (unsigned long long)number);
+    PF_TRY(st_edit_decode(bytes, length, ret_edit, err));
+    if (ret_edit->table == edit->table)
+        return SLUICE_OK;
+    st_edit_free(ret_edit);
+    return pf_fail(err, SLUICE_CORRUPT, "an edit of generation %llu is of another table than its commit says",
+                   (unsigned long long)number);
+}
+
+static sluice_status read_edit(st_graph *graph, const st_record *record, const st_attachments *attachments,
+                               const st_commit_edit *edit, st_edit *ret_edit, sluice_error *err)
+{
+    const void *bytes = NULL;
+    size_t length = 0;
+    pf_buffer staged = {0};
+    if (edit->attached) {
+        PF_TRY(st_attachment_get(record, attachments, edit->attachment, &bytes, &length, err));
+        return decode_edit(bytes, length, edit, record->number, ret_edit, err);
+    }
+    sluice_status status =
+        st_list_file_read(st_graph_volume(graph), edit->table, edit->file, &edit->digest, &staged, err);
+    if (status == SLUICE_OK)
+        status = decode_edit(staged.data, staged.length, edit, record->number, ret_edit, err);
+    pf_buffer_free(&staged);
+    return status;
+}
+
+sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, const st_commit_edit *edit,
+                                  st_edit *ret_edit, sluice_error *err)
+{
+    st_generation generation = {0};
+    st_attachments attachments = {0};
+    if (edit->attached) {
+        PF_TRY(st_manifest_decode(record, &generation, &attachments, err));
+        st_generation_free(&generation);
+    }
+    sluice_status status = read_edit(graph, record, &attachments, edit, ret_edit, err);
+    st_attachments_free(&attachments);
+    return status;
+}
+
+/* ---- by place ---- */
+
+void st_edit_reader_close(st_edit_reader *reader)
+{
+    st_record_free(&reader->record);
+    st_generation_free(&reader->generation);
+    *reader = (st_edit_reader){.graph = reader->graph};
+}
+
+static sluice_status open_place(st_edit_reader *reader, const st_edit_place *place, sluice_error *err)
+{
+    st_log *log = NULL;
+    if (reader->number == place->generation && reader->incarnation == place->incarnation)
+        return SLUICE_OK;
+    st_edit_reader_close(reader);
+    PF_TRY(st_graph_log(reader->graph, place->incarnation, &log, err));
+    PF_TRY(st_log_read(log, place->generation, &reader->record, err));
+    PF_TRY(st_generation_decode(&reader->record, &reader->generation, err));
+    reader->incarnation = place->incarnation;
+    reader->number = place->generation;
+    return SLUICE_OK;
+}
+
+sluice_status st_edit_reader_read(st_edit_reader *reader, const st_edit_place *place, uint64_t table,
+                                  st_bound_edit *ret_bound, sluice_error *err)
+{
+    sluice_error probe = {0};
+    sluice_status status = open_place(reader, place, &probe);
+    if (status == SLUICE_NOT_FOUND)
+        return pf_fail(err, SLUICE_CORRUPT, "table %llu needs generation %llu, which is gone",
+                       (unsigned long long)table, (unsigned long long)place->generation);
+    if (status != SLUICE_OK) {
+        if (err)
+            *err = probe;
+        return status;
+    }
+    const st_commit *commit =
+        place->index < reader->generation.commit_count ? &reader->generation.commits[place->index] : NULL;
+    const st_commit_edit *edit = commit && place->at < commit->edit_count ? &commit->edits[place->at] : NULL;
+    if (!edit || edit->table != table)
+        return pf_fail(err, SLUICE_CORRUPT, "table %llu names an edit that generation %llu does not have",
+                       (unsigned long long)table, (unsigned long long)place->generation);
+    PF_TRY(st_commit_edit_read(reader->graph, &reader->record, edit, &ret_bound->edit, err));
+    ret_bound->commit = commit->id;
+    ret_bound->first_row = edit->first_row;
+    return SLUICE_OK;
+}
+
+/* ---- change sets ---- */
+
+typedef struct commit_edits { /* the edits of one commit, read when they are asked for */
+    st_graph *graph;
+    const st_record *record;
+    const st_attachments *attachments;
+    const st_commit *commit;
+    st_edit *edits;
+    bool *read;
+} commit_edits;
+
+static sluice_status get_edit(void *context, uint32_t at, const st_edit **ret_edit, sluice_error *err)
+{
+    commit_edits *from = context;
+    if (!from->read[at])
+        PF_TRY(
+            read_edit(from->graph, from->record, from->attachments, &from->commit->edits[at], &from->edits[at], err));
+    from->read[at] = true;
+    *ret_edit = &from->edits[at];
+    return SLUICE_OK;
+}
+
+static sluice_status read_changes(commit_edits *from, st_changes *ret_changes, sluice_error *err)
+{
+    const void *bytes = NULL;
+    size_t length = 0;
+    st_edit_source source = {.context = from, .count = from->commit->edit_count, .get = get_edit};
+    from->edits = calloc((size_t)source.count + 1, sizeof(*from->edits));
+    from->read = calloc((size_t)source.count + 1, sizeof(*from->read));
+    sluice_status status = from->edits && from->read ? SLUICE_OK : pf_fail_memory(err);
+    if (status == SLUICE_OK)
+        status =
+            st_attachment_get(from->record, from->attachments, from->commit->changes_attachment, &bytes, &length, err);
+    if (status == SLUICE_OK)
+        status = st_changes_decode(bytes, length, &source, ret_changes, err);
+    for (uint32_t i = 0; i < source.count && from->edits && from->read; i++)
+        if (from->read[i])
+            st_edit_free(&from->edits[i]);
+    free(from->edits);
+    free(from->read);
+    return status;
+}
+
+/* K-02: what cannot be read counts as the whole of every table, never as nothing. */
+static sluice_status everything(st_changes *ret_changes, sluice_error *err)
+{
+    ret_changes->items = calloc(1, sizeof(*ret_changes->items));
+    if (!ret_changes->items)
+        return pf_fail_memory(err);
+    ret_changes->items[0] = (st_change){.space = ST_SPACE_WHOLE_TABLE, .whole = true};
+    ret_changes->count = 1;
+    return SLUICE_OK;
+}
+
+sluice_status st_generation_changes(st_graph *graph, const st_record *record, uint32_t commit, st_changes *ret_changes,
+                                    sluice_error *err)
+{
+    st_generation generation = {0};
+    st_attachments attachments = {0};
+    PF_TRY(st_manifest_decode(record, &generation, &attachments, err));
+    sluice_status status = SLUICE_OK;
+    if (commit >= generation.commit_count) {
+        status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu has no commit %u", (unsigned long long)record->number,
+                         (unsigned)commit);
+    } else {
+        commit_edits from = {graph, record, &attachments, &generation.commits[commit], NULL, NULL};
+        if (read_changes(&from, ret_changes, NULL) != SLUICE_OK)
+            status = everything(ret_changes, err);
+    }
+    st_generation_free(&generation);
+    st_attachments_free(&attachments);
+    return status;
+}

@@ -1,0 +1,120 @@
+/*
+ * Finding a commit by its id (state.h). Times never fall along the chain and no commit is published before it was
+ * minted, so the time in a UUIDv7 gives, by bisection, the first generation that can hold it; from there the search
+ * goes forward, where it mostly ends at once. What has no time, or is not found there, is sought through the whole
+ * chain, newest first; then in the branch that this one was forked from, up to the fork.
+ */
+#include "platform/check.h"
+#include "store/state/manifest.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Between the clock's two readings for a commit's id and its minted time lies at most this much. */
+#define MINTING_SLACK_US INT64_C(60000000)
+
+typedef struct search {
+    st_log *log;
+    const pf_id *commit;
+    char needle[PF_ID_TEXT + 8]; /* how the manifest would name it */
+    uint64_t first, last;        /* generations to look in */
+    uint32_t last_index;         /* in generation `last` */
+    bool found;
+    uint64_t generation;
+    uint32_t index;
+} search;
+
+static sluice_status look_in(search *search_, uint64_t number, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status = st_log_read(search_->log, number, &record, err);
+    if (status == SLUICE_OK &&
+        memmem(record.manifest, record.manifest_length, search_->needle, strlen(search_->needle))) {
+        status = st_generation_decode(&record, &generation, err);
+        for (uint32_t i = 0; i < generation.commit_count; i++) {
+            if (!pf_id_equal(&generation.commits[i].id, search_->commit) ||
+                (number == search_->last && i > search_->last_index))
+                continue;
+            search_->found = true;
+            search_->generation = number;
+            search_->index = i;
+        }
+    }
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+static sluice_status head_time(st_log *log, uint64_t number, int64_t *ret_us, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status = st_log_read(log, number, &record, err);
+    if (status == SLUICE_OK)
+        status = st_generation_decode(&record, &generation, err);
+    if (status == SLUICE_OK)
+        *ret_us = generation.head_time_us;
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+/* The first generation whose time is not before `us`. */
+static sluice_status bisect(const search *search_, int64_t us, uint64_t *ret_number, sluice_error *err)
+{
+    uint64_t low = search_->first, high = search_->last + 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int64_t time = 0;
+        PF_TRY(head_time(search_->log, middle, &time, err));
+        if (time < us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret_number = low;
+    return SLUICE_OK;
+}
+
+static sluice_status look_through(search *search_, sluice_error *err)
+{
+    uint64_t from = search_->last + 1;
+    if (pf_id_has_time(search_->commit)) {
+        PF_TRY(bisect(search_, pf_id_time_ms(search_->commit) * 1000 - MINTING_SLACK_US, &from, err));
+        for (uint64_t number = from; number <= search_->last && !search_->found; number++)
+            PF_TRY(look_in(search_, number, err));
+    }
+    for (uint64_t number = from; number > search_->first && !search_->found; number--)
+        PF_TRY(look_in(search_, number - 1, err));
+    return SLUICE_OK;
+}
+
+sluice_status st_commit_find(st_graph *graph, st_log *log, const pf_id *commit, uint64_t *ret_generation,
+                             uint32_t *ret_index, sluice_error *err)
+{
+    char text[PF_ID_TEXT];
+    uint64_t last = st_log_end(log).number;
+    uint32_t last_index = ST_INDEX_LAST;
+    pf_id_text(commit, text);
+    for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {
+        search search_ = {
+            .log = log, .commit = commit, .first = st_log_first(log), .last = last, .last_index = last_index};
+        st_opening opening = {0};
+        (void)snprintf(search_.needle, sizeof(search_.needle), "\"id\":\"%s\"", text);
+        PF_TRY(look_through(&search_, err));
+        if (search_.found) {
+            *ret_generation = search_.generation;
+            *ret_index = search_.index;
+            return SLUICE_OK;
+        }
+        PF_TRY(st_opening_read(log, &opening, NULL, err));
+        st_fork fork = opening.fork;
+        st_opening_free(&opening);
+        if (fork.incarnation == 0)
+            return pf_fail(err, SLUICE_NOT_FOUND, "there is no commit %s on this branch", text);
+        PF_TRY(st_graph_log(graph, fork.incarnation, &log, err));
+        last = fork.generation;
+        last_index = fork.index;
+    }
+    return pf_fail(err, SLUICE_CORRUPT, "branches that fork from each other without end");
+}

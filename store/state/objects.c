@@ -1,0 +1,120 @@
+/*
+ * What records name below tables/ (state.h, st_record_objects): for collection, which keeps what any of them names.
+ */
+#include "platform/check.h"
+#include "store/state/list.h"
+#include "store/state/manifest.h"
+#include "store/state/page.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct object_walk {
+    st_graph *graph;
+    st_object_fn *each;
+    void *context;
+} object_walk;
+
+static sluice_status name_list(const object_walk *walk, uint64_t table, const char *file, sluice_error *err)
+{
+    char path[160];
+    (void)snprintf(path, sizeof(path), "tables/%llu/lists/%s", (unsigned long long)table, file);
+    return walk->each(walk->context, path, err);
+}
+
+static sluice_status walk_commits(const object_walk *walk, const st_record *record, const st_generation *generation,
+                                  sluice_error *err)
+{
+    for (uint32_t c = 0; c < generation->commit_count; c++) {
+        const st_commit *commit = &generation->commits[c];
+        for (uint32_t i = 0; i < commit->edit_count; i++) {
+            st_edit edit = {0};
+            if (!commit->edits[i].attached)
+                PF_TRY(name_list(walk, commit->edits[i].table, commit->edits[i].file, err));
+            PF_TRY(st_commit_edit_read(walk->graph, record, &commit->edits[i], &edit, err));
+            sluice_status status = st_edit_objects(&edit, walk->each, walk->context, err);
+            st_edit_free(&edit);
+            PF_TRY(status);
+        }
+    }
+    return SLUICE_OK;
+}
+
+/* The page itself, and what it lists. */
+static sluice_status walk_node(const object_walk *walk, uint64_t table, st_list_node *node, sluice_error *err)
+{
+    PF_TRY(name_list(walk, table, node->ref.file, err));
+    PF_TRY(st_list_node_read(st_graph_volume(walk->graph), table, node, err));
+    for (uint32_t i = 0; i < node->count; i++) {
+        if (node->level > 0) {
+            PF_TRY(walk_node(walk, table, &node->children[i], err));
+            continue;
+        }
+        st_edit listed = {.table = table, .adds = &node->items[i].add, .add_count = 1};
+        PF_TRY(st_edit_objects(&listed, walk->each, walk->context, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status walk_page(const object_walk *walk, const void *bytes, size_t length, sluice_error *err)
+{
+    st_table_entry *entries = NULL;
+    uint32_t count = 0;
+    sluice_status status = st_state_page_decode(bytes, length, &entries, &count, err);
+    for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
+        for (uint32_t p = 0; p < entries[i].page_count && status == SLUICE_OK; p++) {
+            st_list_node node = {.ref = entries[i].pages[p], .level = entries[i].pages[p].level};
+            status = walk_node(walk, entries[i].id, &node, err);
+            st_list_node_free(&node);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        st_table_entry_free(&entries[i]);
+    free(entries);
+    return status;
+}
+
+static sluice_status walk_pages(const object_walk *walk, const st_record *record, const st_attachments *attachments,
+                                const uint32_t *places, uint32_t count, sluice_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const void *bytes = NULL;
+        size_t length = 0;
+        PF_TRY(st_attachment_get(record, attachments, places[i], &bytes, &length, err));
+        PF_TRY(walk_page(walk, bytes, length, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status walk_generation(const object_walk *walk, const st_record *record, sluice_error *err)
+{
+    st_generation generation = {0};
+    st_attachments attachments = {0};
+    PF_TRY(st_manifest_decode(record, &generation, &attachments, err));
+    uint32_t count = 0, *places = calloc((size_t)generation.page_count + 1, sizeof(*places));
+    sluice_status status = places ? walk_commits(walk, record, &generation, err) : pf_fail_memory(err);
+    for (uint32_t i = 0; i < generation.page_count && status == SLUICE_OK; i++)
+        if (generation.pages[i].generation == generation.number &&
+            generation.pages[i].incarnation == generation.incarnation)
+            places[count++] = generation.pages[i].attachment;
+    if (status == SLUICE_OK)
+        status = walk_pages(walk, record, &attachments, places, count, err);
+    free(places);
+    st_generation_free(&generation);
+    st_attachments_free(&attachments);
+    return status;
+}
+
+sluice_status st_record_objects(st_graph *graph, const st_record *record, st_object_fn *each, void *context,
+                                sluice_error *err)
+{
+    object_walk walk = {graph, each, context};
+    st_opening opening = {0};
+    st_attachments attachments = {0};
+    if (record->kind == ST_RECORD_GENERATION)
+        return walk_generation(&walk, record, err);
+    PF_TRY(st_opening_decode(record, &opening, &attachments, err));
+    sluice_status status = walk_pages(&walk, record, &attachments, opening.places, opening.page_count, err);
+    st_opening_free(&opening);
+    st_attachments_free(&attachments);
+    return status;
+}

@@ -1,0 +1,164 @@
+"""Running the program in tests: a folder of its own for each test, bounded waits, no process left behind.
+
+    class Case(ProgramTest):
+        def test_x(self):
+            self.init(SCHEMA)
+            self.load("Person=people.csv")            # fails the test unless it ends with 0
+            self.refused(4, "load", "G", "P=bad.csv")  # must end with this status; returns what it said
+"""
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+TIMEOUT = 120
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Result:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def document(self):
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        """Standard output as JSON Lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def error(self):
+        """The error document: the last line of standard output."""
+        return json.loads(self.out.splitlines()[-1])["error"]
+
+
+def become_subreaper():
+    """Orphans of the program become our children, so that one left running is seen."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants(pid):
+    """All live descendants of a process, children before grandchildren."""
+    found, frontier = [], [pid]
+    while frontier:
+        children = []
+        for parent in frontier:
+            try:
+                for task in os.listdir("/proc/%d/task" % parent):
+                    with open("/proc/%d/task/%s/children" % (parent, task)) as file:
+                        children += [int(word) for word in file.read().split()]
+            except OSError:
+                continue
+        found += children
+        frontier = children
+    return found
+
+
+class ProgramTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.program = os.environ["SLUICE"]
+        become_subreaper()
+
+    def setUp(self):
+        base = os.environ.get("SLUICE_TEST_DIR") or os.environ.get("SLUICE_BUILD_DIR") or os.getcwd()
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="sluice-cli-", dir=base))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_F", "SLUICE_W", "SLUICE_S"))}
+        self.environment.update(NO_COLOR="1", LC_ALL="C.UTF-8", TZ="UTC")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        if isinstance(content, (dict, list)):
+            content = json.dumps(content)
+        if isinstance(content, str):
+            content = content.encode("utf-8")
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return name
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def start(self, *words, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options):
+        return subprocess.Popen([self.program, *words], cwd=self.folder, env={**self.environment, **(env or {})}, stdin=stdin,
+                                stdout=stdout, stderr=stderr, start_new_session=True, **options)
+
+    def finish(self, process, timeout=TIMEOUT):
+        """Waits for a started program; kills it, and fails, when it does not end or leaves somebody behind."""
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            for pid in [process.pid] + descendants(process.pid):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
+            process.communicate()
+            self.fail("%s did not end within %d s" % (process.args, timeout))
+        return Result(process.returncode, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace"))
+
+    def run_program(self, *words, timeout=TIMEOUT, **options):
+        result = self.finish(self.start(*words, **options), timeout)
+        left = [pid for pid in descendants(os.getpid())]
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        while left:
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                break
+        self.assertEqual(left, [], "%s left processes running" % (words,))
+        self.assertNotIn("Sanitizer", result.err)
+        self.assertNotIn("runtime error:", result.err)
+        self.assertNotIn("assertion failed", result.err)
+        return result
+
+    def done(self, *words, **options):
+        result = self.run_program(*words, **options)
+        self.assertEqual(result.code, 0, "%s\n%s\n%s" % (" ".join(words), result.out, result.err))
+        return result
+
+    def refused(self, code, *words, **options):
+        result = self.run_program(*words, **options)
+        self.assertEqual(result.code, code, "%s\n%s\n%s" % (" ".join(words), result.out, result.err))
+        self.assertTrue(result.err.startswith("sluice: ") or "\nsluice: " in result.err, result.err)
+        return result
+
+    # ---- graphs ----
+
+    def init(self, schema, graph="G"):
+        self.write("schema.json", schema)
+        return self.done("init", graph, "--schema", "schema.json")
+
+    def load(self, *words, graph="G"):
+        return self.done("load", graph, *words, "--json").document
+
+    def rows(self, type_name, graph="G", *words):
+        return self.done("scan", graph, type_name, "--json", *words).lines
+
+    def content(self, graph="G"):
+        """Everything that the graph says it holds, in an order of its own."""
+        counts = self.done("count", graph, "--json").document
+        return {name: sorted(json.dumps(row, sort_keys=True) for row in self.rows(name, graph)) for name in counts}
+
+    def clean(self, graph="G"):
+        self.assertEqual(self.done("verify", graph, "--json").document["problems"], [])
+
+
+def main():
+    unittest.main(verbosity=2)
