@@ -77,9 +77,11 @@ void cli_size_text(uint64_t bytes, char ret_text[CLI_SIZE_TEXT])
         (void)snprintf(ret_text, CLI_SIZE_TEXT, "%u bytes", (unsigned)bytes);
         return;
     }
-    for (value /= 1024; value >= 1024; value /= 1024)
+    while (value >= 1024 * 1024) {
+        value /= 1024;
         unit++;
-    (void)snprintf(ret_text, CLI_SIZE_TEXT, "%.1f %s", value, units[unit]);
+    }
+    (void)snprintf(ret_text, CLI_SIZE_TEXT, "%.1f %s", value / 1024, units[unit]);
 }
 
 /* The length of the well-formed UTF-8 character at `bytes`; 0 when there is none. */

@@ -36,9 +36,10 @@ static void show_line(cli_progress *progress, const wk_progress *now, int64_t el
     int64_t in_phase_ms = elapsed_ms - progress->phase_began_ms;
     cli_size_text(now->bytes, read);
     cli_size_text(elapsed_ms > 0 ? now->bytes * 1000 / (uint64_t)elapsed_ms : 0, rate);
-    if (now->tasks_done > 0 && now->tasks_total > now->tasks_done && in_phase_ms > 500)
-        (void)snprintf(left, sizeof left, ", %lld s left in this phase",
-                       (long long)(in_phase_ms * (now->tasks_total - now->tasks_done) / now->tasks_done / 1000 + 1));
+    if (now->tasks_done > 0 && now->tasks_total > now->tasks_done && in_phase_ms > 500) {
+        int64_t seconds = in_phase_ms * (now->tasks_total - now->tasks_done) / now->tasks_done / 1000 + 1;
+        (void)snprintf(left, sizeof left, ", %lld s left in this phase", (long long)seconds);
+    }
     int length = snprintf(line, sizeof line, "%llu rows, %s, %s/s, %u of %u tasks%s", (unsigned long long)now->rows,
                           read, rate, now->tasks_done, now->tasks_total, left);
     if (length < 0)

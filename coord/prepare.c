@@ -170,7 +170,7 @@ static sluice_status collect_tables(co_run *run, sluice_error *err)
     const st_delta *delta = &run->write.delta;
     const co_read_set *reads = &run->write.reads;
     size_t room = (size_t)delta->edit_count + reads->count + run->write.gate_count + 1;
-    run->tables = malloc(room * sizeof *run->tables);
+    run->tables = calloc(room, sizeof *run->tables);
     if (!run->tables)
         return pf_fail_memory(err);
     for (size_t i = 0; i < room - 1; i++) {

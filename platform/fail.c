@@ -52,7 +52,7 @@ void pf_error_clear(sluice_error *err)
         memset(err, 0, sizeof *err);
 }
 
-sluice_status pf_fail(sluice_error *err, sluice_status code, const char *fmt, ...)
+sluice_status(pf_fail)(sluice_error *err, sluice_status code, const char *fmt, ...)
 {
     if (!err)
         return code;
@@ -68,7 +68,7 @@ sluice_status pf_fail(sluice_error *err, sluice_status code, const char *fmt, ..
     return code;
 }
 
-sluice_status pf_fail_private(sluice_error *err, sluice_status code, const char *safe, const char *fmt, ...)
+sluice_status(pf_fail_private)(sluice_error *err, sluice_status code, const char *safe, const char *fmt, ...)
 {
     if (!err)
         return code;
@@ -114,14 +114,14 @@ static sluice_status code_of_errno(int error_number)
     }
 }
 
-sluice_status pf_fail_errno(sluice_error *err, int error_number, const char *what)
+sluice_status(pf_fail_errno)(sluice_error *err, int error_number, const char *what)
 {
     const char *description = strerrordesc_np(error_number); /* never translated, never allocated */
     return pf_fail(err, code_of_errno(error_number), "%s: %s", what,
                    description ? description : "unknown system error");
 }
 
-sluice_status pf_fail_memory(sluice_error *err)
+sluice_status(pf_fail_memory)(sluice_error *err)
 {
     return pf_fail(err, SLUICE_RESOURCE_LIMIT, "out of memory");
 }

@@ -30,6 +30,14 @@ void pf_details(sluice_error *err, const char *fmt, ...) PF_PRINTF(2, 3);
 /* Empties an error before a call. */
 void pf_error_clear(sluice_error *err);
 
+#ifdef __clang_analyzer__
+/* What these functions promise, said so that an analyzer of one file can see it: they never return SLUICE_OK. */
+#define pf_fail(err, code, ...)          ((void)(pf_fail)((err), (code), __VA_ARGS__), (code))
+#define pf_fail_private(err, code, ...)  ((void)(pf_fail_private)((err), (code), __VA_ARGS__), (code))
+#define pf_fail_errno(err, number, what) ((void)(pf_fail_errno)((err), (number), (what)), SLUICE_IO)
+#define pf_fail_memory(err)              ((void)(pf_fail_memory)(err), SLUICE_RESOURCE_LIMIT)
+#endif
+
 /* Early return before any resource is held. */
 #define PF_TRY(call)                                                                                                   \
     do {                                                                                                               \
