@@ -1,7 +1,7 @@
 /*
- * Reading: snapshots, scans, point reads, neighbours, counts. Readers pin one generation, never block writers, never take gates
- * and never write (but for the shared lock on the pin file, which a read-only mount or a reader's graph handle cannot make:
- * the pin is then skipped there).
+ * Reading: snapshots, scans, point reads, neighbours, counts. Readers pin one generation, never block writers, never
+ * take gates and never write (but for the shared lock on the pin file, which a read-only mount or a reader's graph
+ * handle cannot make: the pin is then skipped there).
  */
 #ifndef STORE_READ_SNAPSHOT_H
 #define STORE_READ_SNAPSHOT_H
@@ -10,7 +10,8 @@
 
 typedef struct st_snapshot st_snapshot;
 
-/* Pins branch `branch` at `at` (NULL: its head; else a commit id or a generation number). */
+/* Pins branch `branch` (NULL: main) at `at` (NULL: its head; else a commit id or a generation number; USAGE when it is
+ * neither, NOT_FOUND when there is none or it is not retained). */
 sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,
                                sluice_error *err);
 void st_snapshot_close(st_snapshot *snapshot); /* NULL allowed */
@@ -21,8 +22,9 @@ sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, co
                                sluice_error *err);
 sluice_status st_snapshot_count(st_snapshot *snapshot, const st_type_def *type, uint64_t *ret_rows, sluice_error *err);
 
-/* One batch of a scan: columns as asked for, in the type's current layout (properties that the fragment lacks are null or their
- * frozen default), plus the row ids; deleted rows are already left out. Valid until the next call on the scan. */
+/* One batch of a scan: columns as asked for, in the type's current layout (properties that the fragment lacks are null
+ * or their frozen default), plus the row ids; deleted rows are already left out. Valid until the next call on the scan.
+ */
 typedef struct st_batch {
     uint64_t rows;
     st_column *columns;
@@ -45,27 +47,33 @@ typedef struct st_table_reader st_table_reader;
 sluice_status st_table_reader_get(st_snapshot *snapshot, uint64_t table, st_table_reader **ret_reader,
                                   sluice_error *err); /* owned by the snapshot */
 uint32_t st_table_reader_fragments(const st_table_reader *reader);
-/* Fragment i and its run for a use (NULL when the edit names none: rebuilt by scanning, in memory). */
+/* Fragment i and its run for a use (NULL when the edit names none, or its file is gone: runs are derived, the caller
+ * reads the fragment instead; st_table_find_key does that by itself). */
 sluice_status st_table_reader_fragment(st_table_reader *reader, uint32_t i, st_fragment **ret_fragment,
                                        sluice_error *err);
 sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
                                   st_run **ret_run, sluice_error *err);
+/* The list that it reads: fragments with their ids, commits and deleted positions. */
+const st_table_list *st_table_reader_list(const st_table_reader *reader);
 bool st_table_reader_row_is_dead(const st_table_reader *reader, uint32_t i, uint64_t position);
-/* Finds the live row whose key equals row `row` of `columns`; *ret_found false when there is none. */
+/* Finds the live row whose key equals row `row` of `columns`; *ret_found false when there is none. Columns: nodes their
+ * key properties, keyed edges from, to, key properties, anything without a key one column of row ids. */
 sluice_status st_table_find_key(st_table_reader *reader, const st_column *const *columns, uint32_t count, uint64_t row,
                                 bool *ret_found, uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err);
 
-/* Appends the row at `position` of fragment i, in the type's current layout (as a scan gives it), to one builder per column of
- * st_type_columns; *ret_row_id: its id. For point reads. */
+/* Appends the row at `position` of fragment i, in the type's current layout (as a scan gives it), to one builder per
+ * column of st_type_columns; *ret_row_id: its id. For point reads. */
 sluice_status st_table_row(st_snapshot *snapshot, const st_type_def *type, st_table_reader *reader, uint32_t fragment,
                            uint64_t position, st_column_builder *const *builders, uint64_t *ret_row_id,
                            sluice_error *err);
 
-/* A value as text (INTERFACE "Values as text") into a buffer; a JSON value likewise. null is the caller's affair in text. */
+/* A value as text (INTERFACE "Values as text") into a buffer; a JSON value likewise. null is the caller's affair in
+ * text. */
 sluice_status st_value_text(const st_column *column, uint64_t row, pf_buffer *buffer, sluice_error *err);
 sluice_status st_value_json(const st_column *column, uint64_t row, pf_buffer *buffer, sluice_error *err);
-/* Parses text into one more value of the builder: bool, integers, floats, date, timestamp, base64, UTF-8; CONSTRAINT_TYPE
- * (no file or line in the text; the caller adds the place). The one parser for CSV values, keys on the command line, filters. */
+/* Parses text into one more value of the builder: bool, integers, floats, date, timestamp, base64, UTF-8;
+ * CONSTRAINT_TYPE (no file or line in the text; the caller adds the place). The one parser for CSV values, keys on the
+ * command line, filters. */
 sluice_status st_value_parse(const st_column_spec *spec, const char *text, size_t length, st_column_builder *builder,
                              sluice_error *err);
 

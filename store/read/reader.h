@@ -1,0 +1,58 @@
+/*
+ * Inside of store/read: a snapshot and its table readers.
+ */
+#ifndef STORE_READ_READER_H
+#define STORE_READ_READER_H
+
+#include "store/fragment/key.h"
+#include "store/read/snapshot.h"
+
+struct st_snapshot {
+    st_graph *graph;
+    st_view *view;
+    pf_file *pins; /* holds the shared lock on the generation's byte; NULL: not pinned */
+    struct st_table_reader **readers;
+    uint32_t reader_count;
+};
+
+typedef struct st_opened_run { /* a run of one fragment, as it is at hand */
+    st_run_use use;
+    uint32_t unique;
+    st_run *run;           /* NULL: none on disk */
+    st_run_entry *rebuilt; /* sorted, made from the fragment; NULL: not yet */
+    uint64_t rebuilt_count;
+    struct st_opened_run *next;
+} st_opened_run;
+
+typedef struct st_opened { /* one fragment of the table */
+    st_fragment *fragment; /* NULL: not opened yet */
+    st_opened_run *runs;
+} st_opened;
+
+struct st_table_reader {
+    st_graph *graph;
+    const st_schema *schema;
+    const st_type_def *type;
+    uint64_t table;
+    st_table_list list;
+    st_opened *opened; /* per fragment of the list */
+};
+
+/* The columns that a run is over, as indexes into the type's layout; 0 when the type has no such run. */
+#define ST_RUN_COLUMNS_MAX (ST_KEY_MEMBERS_MAX + 2)
+uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique,
+                        uint32_t ret_columns[ST_RUN_COLUMNS_MAX]);
+/* The column of a fragment that holds column `column` of the type's layout; -1 when it has none. */
+int st_layout_find(const st_type_def *type, const st_fragment *fragment, uint32_t column);
+/* The columns of a run in one batch; CORRUPT when the fragment lacks one. */
+sluice_status st_run_key(const st_type_def *type, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
+                         uint32_t count, st_column *ret_columns, const st_column **ret_key, sluice_error *err);
+void st_table_reader_free(st_table_reader *reader);
+/* Finds a row by its id: where the fragment has it, dead or alive. */
+sluice_status st_reader_find_row(st_table_reader *reader, uint64_t row, bool *ret_found, uint32_t *ret_fragment,
+                                 uint64_t *ret_position, sluice_error *err);
+/* The row's id. */
+sluice_status st_reader_row_id(st_table_reader *reader, uint32_t fragment, uint64_t position, uint64_t *ret_row,
+                               sluice_error *err);
+
+#endif

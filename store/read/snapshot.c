@@ -1,0 +1,181 @@
+/*
+ * Snapshots (snapshot.h): one generation, pinned for as long as it is read.
+ *
+ * The pin is a shared lock on the generation's byte of branches/<incarnation>/pins, on a descriptor of the snapshot's
+ * own, so that two snapshots of one process are two pins (OD-029). Collection takes a byte alone, by try, before it
+ * lets a generation go. When it was faster, the snapshot is opened again from CURRENT. The pin is advisory: where there
+ * is no pin file, or none can be opened, reading goes on without.
+ */
+#include "platform/check.h"
+#include "platform/clock.h"
+#include "store/format/json.h"
+#include "store/read/reader.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIN_TRIES 64u
+
+typedef struct place { /* what `at` names; found: a commit */
+    bool head;
+    uint64_t generation;
+    uint32_t index;
+} place;
+
+static sluice_status hand_on(const sluice_error *from, sluice_error *err)
+{
+    if (err)
+        *err = *from;
+    return from->code;
+}
+
+static sluice_status find_place(st_graph *graph, st_log *log, const char *at, place *ret_place, sluice_error *err)
+{
+    pf_id commit;
+    *ret_place = (place){.head = at == NULL, .index = ST_INDEX_LAST};
+    if (!at)
+        return SLUICE_OK;
+    if (pf_id_parse(at, &commit))
+        return st_commit_find(graph, log, &commit, &ret_place->generation, &ret_place->index, err);
+    if (st_json_text_is_u64(at, &ret_place->generation)) {
+        if (ret_place->generation == 0)
+            return pf_fail(err, SLUICE_NOT_FOUND, "there is no generation 0");
+        return SLUICE_OK;
+    }
+    sluice_status status = pf_fail_private(err, SLUICE_USAGE, "a place is neither a commit id nor a generation number",
+                                           "\"%s\" is neither a commit id nor a generation number", at);
+    pf_hint(err, "`sluice log` lists both");
+    return status;
+}
+
+/* *ret_late: collection has the generation. */
+static sluice_status pin(st_snapshot *snapshot, bool *ret_late, sluice_error *err)
+{
+    char folder[64], path[96];
+    sluice_error probe = {0};
+    *ret_late = false;
+    st_branch_folder(snapshot->view->incarnation, folder);
+    (void)snprintf(path, sizeof(path), "%s/pins", folder);
+    sluice_status status = pf_open(st_graph_volume(snapshot->graph), path, PF_READ, &snapshot->pins, &probe);
+    if (status == SLUICE_NOT_FOUND || status == SLUICE_PERMISSION)
+        return SLUICE_OK;
+    if (status != SLUICE_OK)
+        return hand_on(&probe, err);
+    status = pf_lock(snapshot->pins, snapshot->view->generation, 1, PF_LOCK_SHARED, PF_AT_ONCE, &probe);
+    if (status == SLUICE_OK)
+        return SLUICE_OK;
+    (void)pf_close(snapshot->pins, NULL);
+    snapshot->pins = NULL;
+    *ret_late = status == SLUICE_LIVE_WRITER_CONTENTION || status == SLUICE_FENCED;
+    return *ret_late ? SLUICE_OK : hand_on(&probe, err);
+}
+
+/* After pinning: is the generation still there? Collection may have been between. */
+static sluice_status still_there(st_snapshot *snapshot, bool *ret_there, sluice_error *err)
+{
+    st_log *log = NULL;
+    PF_TRY(st_graph_log(snapshot->graph, snapshot->view->incarnation, &log, err));
+    PF_TRY(st_log_refresh(log, err));
+    uint64_t generation = snapshot->view->generation;
+    *ret_there = generation >= st_log_first(log) || generation == st_log_end(log).number;
+    return SLUICE_OK;
+}
+
+static void unpin(st_snapshot *snapshot)
+{
+    st_view_free(snapshot->view);
+    snapshot->view = NULL;
+    (void)pf_close(snapshot->pins, NULL);
+    snapshot->pins = NULL;
+}
+
+static sluice_status open_once(st_snapshot *snapshot, const char *branch, const char *at, bool *ret_done,
+                               sluice_error *err)
+{
+    uint64_t incarnation = 0;
+    st_log *log = NULL;
+    place where;
+    bool late = false;
+    PF_TRY(st_ref_read(snapshot->graph, branch, &incarnation, err));
+    PF_TRY(st_graph_log(snapshot->graph, incarnation, &log, err));
+    PF_TRY(st_log_refresh(log, err));
+    PF_TRY(find_place(snapshot->graph, log, at, &where, err));
+    if (where.head)
+        PF_TRY(st_view_load(snapshot->graph, log, false, &snapshot->view, err));
+    else
+        PF_TRY(st_view_load_at(snapshot->graph, log, where.generation, where.index, &snapshot->view, err));
+    PF_TRY(pin(snapshot, &late, err));
+    if (late)
+        return SLUICE_OK;
+    return still_there(snapshot, ret_done, err);
+}
+
+sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,
+                               sluice_error *err)
+{
+    st_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    pf_deadline deadline = pf_deadline_in_ms(10000);
+    bool done = false;
+    sluice_status status = SLUICE_OK;
+    if (!snapshot)
+        return pf_fail_memory(err);
+    snapshot->graph = graph;
+    for (unsigned attempt = 0; attempt < PIN_TRIES && status == SLUICE_OK && !done; attempt++) {
+        if (attempt > 0)
+            pf_backoff(attempt, deadline);
+        unpin(snapshot);
+        status = open_once(snapshot, branch ? branch : "main", at, &done, err);
+    }
+    if (status == SLUICE_OK && !done)
+        status = pf_fail(err, SLUICE_TIMEOUT, "a generation was collected each time before it could be pinned");
+    if (status != SLUICE_OK) {
+        st_snapshot_close(snapshot);
+        return status;
+    }
+    *ret_snapshot = snapshot;
+    return SLUICE_OK;
+}
+
+void st_snapshot_close(st_snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    for (uint32_t i = 0; i < snapshot->reader_count; i++)
+        st_table_reader_free(snapshot->readers[i]);
+    free(snapshot->readers);
+    unpin(snapshot);
+    free(snapshot);
+}
+
+const st_view *st_snapshot_view(const st_snapshot *snapshot)
+{
+    return snapshot->view;
+}
+
+st_graph *st_snapshot_graph(const st_snapshot *snapshot)
+{
+    return snapshot->graph;
+}
+
+sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, const st_type_def **ret_type,
+                               sluice_error *err)
+{
+    const st_schema *schema = snapshot->view->schema;
+    *ret_type = st_schema_find(schema, name);
+    if (*ret_type)
+        return SLUICE_OK;
+    sluice_status status =
+        pf_fail_private(err, SLUICE_USAGE, "a type that the schema does not have", "there is no type \"%s\"", name);
+    const char *nearest = st_schema_nearest(schema, name);
+    if (nearest)
+        pf_hint(err, "did you mean \"%s\"?", nearest);
+    return status;
+}
+
+sluice_status st_snapshot_count(st_snapshot *snapshot, const st_type_def *type, uint64_t *ret_rows, sluice_error *err)
+{
+    const st_table_entry *entry = st_view_table(snapshot->view, type->table);
+    (void)err;
+    *ret_rows = entry ? entry->rows : 0;
+    return SLUICE_OK;
+}

@@ -1,0 +1,398 @@
+/*
+ * Table readers (snapshot.h): the fragments of a table, opened as they are needed, for probes on keys.
+ *
+ * A run answers "which positions may have this key"; a hit is confirmed on the key itself, unless equal hashes prove
+ * equal keys. Runs are derived: one that is missing is made again in memory from its fragment; one that is damaged is
+ * an error, since nothing is answered from it.
+ */
+#include "platform/check.h"
+#include "store/read/reader.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- columns ---- */
+
+uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique,
+                        uint32_t ret_columns[ST_RUN_COLUMNS_MAX])
+{
+    uint32_t count = 0, ends = type->edge ? 2 : 0;
+    switch (use) {
+    case ST_RUN_FROM:
+    case ST_RUN_TO:
+        if (type->edge)
+            ret_columns[count++] = use == ST_RUN_TO;
+        break;
+    case ST_RUN_KEY:
+        if (type->edge && type->identity == ST_EDGE_PARALLEL)
+            break;
+        for (uint32_t end = 0; end < ends; end++)
+            ret_columns[count++] = end;
+        for (uint32_t i = 0; i < type->key_count; i++)
+            ret_columns[count++] = ends + type->key[i];
+        break;
+    case ST_RUN_UNIQUE:
+        for (uint32_t i = 0; unique < type->unique_count && i < type->uniques[unique].count; i++)
+            ret_columns[count++] = ends + type->uniques[unique].properties[i];
+        break;
+    }
+    return count;
+}
+
+int st_layout_find(const st_type_def *type, const st_fragment *fragment, uint32_t column)
+{
+    uint32_t ends = type->edge ? 2 : 0;
+    if (column < ends)
+        return st_fragment_find_name(fragment, column == 0 ? "from" : "to");
+    return st_fragment_find_property(fragment, type->properties[column - ends].id);
+}
+
+sluice_status st_run_key(const st_type_def *type, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
+                         uint32_t count, st_column *ret_columns, const st_column **ret_key, sluice_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int at = st_layout_find(type, fragment, columns[i]);
+        if (at < 0)
+            return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks a column of its key",
+                           (unsigned long long)type->table);
+        PF_TRY(st_fragment_column(fragment, batch, (uint32_t)at, &ret_columns[i], err));
+        ret_key[i] = &ret_columns[i];
+    }
+    return SLUICE_OK;
+}
+
+/* ---- the reader ---- */
+
+void st_table_reader_free(st_table_reader *reader)
+{
+    if (!reader)
+        return;
+    for (uint32_t i = 0; reader->opened && i < reader->list.count; i++) {
+        st_fragment_close(reader->opened[i].fragment);
+        for (st_opened_run *run = reader->opened[i].runs, *next; run; run = next) {
+            next = run->next;
+            st_run_close(run->run);
+            free(run->rebuilt);
+            free(run);
+        }
+    }
+    free(reader->opened);
+    st_table_list_free(&reader->list);
+    free(reader);
+}
+
+static sluice_status reader_new(st_snapshot *snapshot, uint64_t table, st_table_reader **ret_reader, sluice_error *err)
+{
+    const st_type_def *type = st_schema_find_table(snapshot->view->schema, table);
+    if (!type)
+        return pf_fail(err, SLUICE_NOT_FOUND, "there is no table %llu", (unsigned long long)table);
+    st_table_reader *reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        return pf_fail_memory(err);
+    *reader =
+        (st_table_reader){.graph = snapshot->graph, .schema = snapshot->view->schema, .type = type, .table = table};
+    sluice_status status = st_table_materialise(snapshot->graph, snapshot->view, table, &reader->list, err);
+    if (status == SLUICE_OK) {
+        reader->opened = calloc((size_t)reader->list.count + 1, sizeof(*reader->opened));
+        if (!reader->opened)
+            status = pf_fail_memory(err);
+    }
+    if (status != SLUICE_OK) {
+        st_table_reader_free(reader);
+        return status;
+    }
+    *ret_reader = reader;
+    return SLUICE_OK;
+}
+
+sluice_status st_table_reader_get(st_snapshot *snapshot, uint64_t table, st_table_reader **ret_reader,
+                                  sluice_error *err)
+{
+    for (uint32_t i = 0; i < snapshot->reader_count; i++) {
+        if (snapshot->readers[i]->table == table) {
+            *ret_reader = snapshot->readers[i];
+            return SLUICE_OK;
+        }
+    }
+    st_table_reader **readers =
+        realloc(snapshot->readers, ((size_t)snapshot->reader_count + 1) * sizeof(*snapshot->readers));
+    if (!readers)
+        return pf_fail_memory(err);
+    snapshot->readers = readers;
+    PF_TRY(reader_new(snapshot, table, &readers[snapshot->reader_count], err));
+    *ret_reader = readers[snapshot->reader_count++];
+    return SLUICE_OK;
+}
+
+uint32_t st_table_reader_fragments(const st_table_reader *reader)
+{
+    return reader->list.count;
+}
+
+const st_table_list *st_table_reader_list(const st_table_reader *reader)
+{
+    return &reader->list;
+}
+
+sluice_status st_table_reader_fragment(st_table_reader *reader, uint32_t i, st_fragment **ret_fragment,
+                                       sluice_error *err)
+{
+    PF_ASSERT(i < reader->list.count);
+    st_opened *opened = &reader->opened[i];
+    if (!opened->fragment)
+        PF_TRY(st_fragment_open(st_graph_volume(reader->graph), reader->table, &reader->list.fragments[i].fragment,
+                                &opened->fragment, err));
+    *ret_fragment = opened->fragment;
+    return SLUICE_OK;
+}
+
+bool st_table_reader_row_is_dead(const st_table_reader *reader, uint32_t i, uint64_t position)
+{
+    const uint64_t *dead = reader->list.dead[i];
+    uint64_t low = 0, high = reader->list.dead_count[i];
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (dead[middle] < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < reader->list.dead_count[i] && dead[low] == position;
+}
+
+/* ---- runs ---- */
+
+static const st_run_ref *named_run(const st_edit_add *add, st_run_use use, uint32_t unique)
+{
+    for (uint32_t i = 0; i < add->run_count; i++)
+        if (add->runs[i].use == use && (use != ST_RUN_UNIQUE || add->runs[i].unique == unique))
+            return &add->runs[i];
+    return NULL;
+}
+
+static bool is_missing(pf_volume *volume, uint64_t table, const char *name)
+{
+    char path[160];
+    pf_stat stat;
+    (void)snprintf(path, sizeof(path), "tables/%llu/keys/%s", (unsigned long long)table, name);
+    return pf_stat_path(volume, path, &stat, NULL) == SLUICE_NOT_FOUND;
+}
+
+static sluice_status open_run(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                              st_opened_run **ret_opened, sluice_error *err)
+{
+    pf_volume *volume = st_graph_volume(reader->graph);
+    for (st_opened_run *run = reader->opened[i].runs; run; run = run->next) {
+        if (run->use == use && run->unique == unique) {
+            *ret_opened = run;
+            return SLUICE_OK;
+        }
+    }
+    st_opened_run *opened = calloc(1, sizeof(*opened));
+    if (!opened)
+        return pf_fail_memory(err);
+    opened->use = use;
+    opened->unique = unique;
+    const st_run_ref *named = named_run(&reader->list.fragments[i], use, unique);
+    if (named && !is_missing(volume, reader->table, named->info.name)) {
+        sluice_status status = st_run_open(volume, reader->table, &named->info, &opened->run, err);
+        if (status != SLUICE_OK) {
+            free(opened);
+            return status;
+        }
+    }
+    opened->next = reader->opened[i].runs;
+    reader->opened[i].runs = opened;
+    *ret_opened = opened;
+    return SLUICE_OK;
+}
+
+sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                                  st_run **ret_run, sluice_error *err)
+{
+    st_opened_run *opened = NULL;
+    PF_TRY(open_run(reader, i, use, use == ST_RUN_UNIQUE ? unique : 0, &opened, err));
+    *ret_run = opened->run;
+    return SLUICE_OK;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const st_run_entry *x = a, *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static sluice_status hash_batch(st_table_reader *reader, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
+                                uint32_t count, uint64_t first, st_opened_run *opened, sluice_error *err)
+{
+    st_column storage[ST_RUN_COLUMNS_MAX];
+    const st_column *key[ST_RUN_COLUMNS_MAX];
+    uint64_t rows = st_fragment_batch_rows(fragment, batch);
+    PF_TRY(st_run_key(reader->type, fragment, batch, columns, count, storage, key, err));
+    uint64_t *hashes = malloc((rows + 1) * sizeof(*hashes));
+    if (!hashes)
+        return pf_fail_memory(err);
+    st_key_hash_rows(key, count, rows, hashes);
+    for (uint64_t row = 0; row < rows; row++)
+        if (opened->use != ST_RUN_UNIQUE || !st_key_has_null(key, count, row))
+            opened->rebuilt[opened->rebuilt_count++] = (st_run_entry){.hash = hashes[row], .position = first + row};
+    free(hashes);
+    return SLUICE_OK;
+}
+
+/* What the run would hold. */
+static sluice_status rebuild(st_table_reader *reader, uint32_t i, st_opened_run *opened, sluice_error *err)
+{
+    uint32_t columns[ST_RUN_COLUMNS_MAX], count = st_run_columns(reader->type, opened->use, opened->unique, columns);
+    st_fragment *fragment = NULL;
+    uint64_t first = 0;
+    sluice_status status = SLUICE_OK;
+    if (opened->rebuilt)
+        return SLUICE_OK;
+    PF_TRY(st_table_reader_fragment(reader, i, &fragment, err));
+    opened->rebuilt = malloc((reader->list.fragments[i].fragment.rows + 1) * sizeof(*opened->rebuilt));
+    if (!opened->rebuilt)
+        return pf_fail_memory(err);
+    for (uint32_t batch = 0; batch < st_fragment_batches(fragment) && status == SLUICE_OK; batch++) {
+        status = hash_batch(reader, fragment, batch, columns, count, first, opened, err);
+        first += st_fragment_batch_rows(fragment, batch);
+    }
+    if (status == SLUICE_OK) {
+        qsort(opened->rebuilt, opened->rebuilt_count, sizeof(*opened->rebuilt), compare_entries);
+        return SLUICE_OK;
+    }
+    free(opened->rebuilt);
+    opened->rebuilt = NULL;
+    opened->rebuilt_count = 0;
+    return status;
+}
+
+/* ---- look-up ---- */
+
+typedef struct probe {
+    st_table_reader *reader;
+    const st_column *const *columns; /* the key that is sought */
+    uint32_t count;
+    uint64_t row, hash;
+    bool exact;
+    bool found;
+    uint32_t fragment;
+    uint64_t position;
+} probe;
+
+static sluice_status confirm(probe *probe_, uint32_t i, uint64_t position, bool *ret_equal, sluice_error *err)
+{
+    st_column storage[ST_RUN_COLUMNS_MAX];
+    const st_column *key[ST_RUN_COLUMNS_MAX];
+    uint32_t columns[ST_RUN_COLUMNS_MAX], batch = 0;
+    uint64_t row = 0;
+    st_fragment *fragment = NULL;
+    *ret_equal = probe_->exact;
+    if (probe_->exact)
+        return SLUICE_OK;
+    uint32_t count = st_run_columns(probe_->reader->type, ST_RUN_KEY, 0, columns);
+    PF_ASSERT(count == probe_->count);
+    PF_TRY(st_table_reader_fragment(probe_->reader, i, &fragment, err));
+    st_fragment_locate(fragment, position, &batch, &row);
+    PF_TRY(st_run_key(probe_->reader->type, fragment, batch, columns, count, storage, key, err));
+    *ret_equal = st_key_equal(key, row, probe_->columns, probe_->row, count);
+    return SLUICE_OK;
+}
+
+/* One candidate: *ret_stop once it is the row. */
+static sluice_status consider(probe *probe_, uint32_t i, uint64_t position, sluice_error *err)
+{
+    bool equal = false;
+    if (position >= probe_->reader->list.fragments[i].fragment.rows)
+        return pf_fail(err, SLUICE_CORRUPT, "a run of table %llu names a row that its fragment does not have",
+                       (unsigned long long)probe_->reader->table);
+    if (st_table_reader_row_is_dead(probe_->reader, i, position))
+        return SLUICE_OK;
+    PF_TRY(confirm(probe_, i, position, &equal, err));
+    if (equal) {
+        probe_->found = true;
+        probe_->fragment = i;
+        probe_->position = position;
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status look_in_run(probe *probe_, uint32_t i, st_run *run, sluice_error *err)
+{
+    st_run_cursor cursor;
+    const st_run_entry *entry = NULL;
+    bool may = false;
+    PF_TRY(st_run_may_contain(run, probe_->hash, &may, err));
+    if (!may)
+        return SLUICE_OK;
+    PF_TRY(st_run_seek(run, probe_->hash, probe_->hash, &cursor, err));
+    for (;;) {
+        PF_TRY(st_run_next(&cursor, &entry, err));
+        if (!entry || probe_->found)
+            return SLUICE_OK;
+        PF_TRY(consider(probe_, i, entry->position, err));
+    }
+}
+
+static sluice_status look_in_rebuilt(probe *probe_, uint32_t i, const st_opened_run *opened, sluice_error *err)
+{
+    uint64_t low = 0, high = opened->rebuilt_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (opened->rebuilt[middle].hash < probe_->hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < opened->rebuilt_count && opened->rebuilt[low].hash == probe_->hash && !probe_->found; low++)
+        PF_TRY(consider(probe_, i, opened->rebuilt[low].position, err));
+    return SLUICE_OK;
+}
+
+static sluice_status find_by_row_id(st_table_reader *reader, const st_column *key, uint64_t row, bool *ret_found,
+                                    uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err)
+{
+    uint64_t id;
+    if (key->type != ST_ROW_ID && key->type != ST_UINT64)
+        return pf_fail(err, SLUICE_INTERNAL, "rows of table %llu are known by their ids only",
+                       (unsigned long long)reader->table);
+    memcpy(&id, (const uint8_t *)key->values + row * sizeof(id), sizeof(id));
+    PF_TRY(st_reader_find_row(reader, id, ret_found, ret_fragment, ret_position, err));
+    *ret_found = *ret_found && !st_table_reader_row_is_dead(reader, *ret_fragment, *ret_position);
+    return SLUICE_OK;
+}
+
+sluice_status st_table_find_key(st_table_reader *reader, const st_column *const *columns, uint32_t count, uint64_t row,
+                                bool *ret_found, uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err)
+{
+    uint32_t wanted[ST_RUN_COLUMNS_MAX];
+    *ret_found = false;
+    if (st_run_columns(reader->type, ST_RUN_KEY, 0, wanted) == 0)
+        return count == 1
+                   ? find_by_row_id(reader, columns[0], row, ret_found, ret_fragment, ret_position, err)
+                   : pf_fail(err, SLUICE_INTERNAL, "a key of %u columns for a table without one", (unsigned)count);
+    if (st_key_has_null(columns, count, row))
+        return SLUICE_OK;
+    probe probe_ = {.reader = reader,
+                    .columns = columns,
+                    .count = count,
+                    .row = row,
+                    .hash = st_key_hash_row(columns, count, row),
+                    .exact = st_key_hash_is_exact(columns, count)};
+    for (uint32_t i = 0; i < reader->list.count && !probe_.found; i++) {
+        st_opened_run *opened = NULL;
+        PF_TRY(open_run(reader, i, ST_RUN_KEY, 0, &opened, err));
+        if (opened->run) {
+            PF_TRY(look_in_run(&probe_, i, opened->run, err));
+        } else {
+            PF_TRY(rebuild(reader, i, opened, err));
+            PF_TRY(look_in_rebuilt(&probe_, i, opened, err));
+        }
+    }
+    *ret_found = probe_.found;
+    *ret_fragment = probe_.fragment;
+    *ret_position = probe_.position;
+    return SLUICE_OK;
+}
