@@ -252,6 +252,8 @@ done:
         free(names[i]);
     free(names);
     free(inputs);
+    if (result)
+        co_load_result_free(result);
     free(result);
     return status;
 }

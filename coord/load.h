@@ -22,12 +22,12 @@ typedef struct co_load_options {
     uint32_t input_count;
     wk_dialect dialect;
     co_load_mode mode;
-    unsigned workers;       /* 0: SLUICE_WORKERS, else the machine's processors */
-    uint64_t memory;        /* 0: default */
+    unsigned workers; /* 0: SLUICE_WORKERS, else the machine's processors */
+    uint64_t memory;  /* 0: default */
     bool compress, ignore_unknown, skip_bad_rows, dry_run;
-    uint64_t max_errors;    /* UINT64_MAX: no ceiling */
+    uint64_t max_errors;      /* UINT64_MAX: no ceiling */
     const char *rejects_path; /* NULL: named on stderr through `reject` */
-    pf_id operation;        /* nil: none given */
+    pf_id operation;          /* nil: none given */
     pf_id if_head;
     const char *message;
     void *progress_context;
@@ -36,17 +36,17 @@ typedef struct co_load_options {
     void (*reject)(void *context, const char *file, uint64_t line, sluice_status code, const char *text);
 } co_load_options;
 
-#define CO_LOAD_TYPES_MAX 256
 typedef struct co_load_result {
     co_receipt receipt;
     uint64_t rejected;
     double seconds;
     uint32_t type_count;
-    struct {
+    struct co_load_rows {
         uint64_t table;
         uint64_t rows;
-    } types[CO_LOAD_TYPES_MAX / 2]; /* rows loaded per table, in schema order */
+    } * types; /* rows loaded per table, in the order of the command; every type of the command is there */
 } co_load_result;
+void co_load_result_free(co_load_result *result); /* its insides; safe on a zeroed one */
 
 /* Runs a load in an embedded pool of workers. A missing input file is USAGE. */
 sluice_status co_load(const co_load_options *options, co_load_result *ret_result, sluice_error *err);

@@ -1,6 +1,3 @@
-/*
- * Sample rows: what row i holds, written and compared (see sample.h).
- */
 #include "sample.h"
 
 #include "store/arrow/bits.h"

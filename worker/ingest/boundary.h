@@ -14,6 +14,7 @@
 #ifndef WORKER_INGEST_BOUNDARY_H
 #define WORKER_INGEST_BOUNDARY_H
 
+#include "platform/buffer.h"
 #include "platform/digest.h"
 #include "platform/fail.h"
 #include "worker/ingest/lexer.h"
@@ -54,6 +55,10 @@ void wk_boundary_end(wk_boundary_scan *scan, int next, wk_boundaries *ret_bounda
 /* A whole chunk in pieces of `piece` bytes, with its digest. `offset` as above. */
 void wk_boundary_chunk(const wk_lexer *lexer, const uint8_t *bytes, size_t length, size_t offset, size_t piece,
                        int next, wk_boundaries *ret_boundaries);
+
+/* As the result of a task: one line of JSON. */
+sluice_status wk_boundaries_encode(const wk_boundaries *boundaries, pf_buffer *buffer, sluice_error *err);
+sluice_status wk_boundaries_decode(const void *bytes, size_t length, wk_boundaries *ret_boundaries, sluice_error *err);
 
 /* A chunk in its true lane. */
 typedef struct wk_chunk {

@@ -1,0 +1,251 @@
+/*
+ * Loads as the command line calls them: inputs are opened and everything that is wrong with the request itself is said
+ * before a process is forked; then the job runs, in a pool or here; then the attempt is ended.
+ */
+#include "coord/load_job.h"
+#include "platform/check.h"
+#include "platform/clock.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_DEFAULT ((size_t)1 << 20)
+
+void co_load_result_free(co_load_result *result)
+{
+    free(result->types);
+    result->types = NULL;
+    result->type_count = 0;
+}
+
+/* ---- the request ---- */
+
+/* SLUICE_SPLIT: the pieces in which inputs are read. Results do not depend on it. */
+static sluice_status find_piece(size_t *ret_piece, sluice_error *err)
+{
+    const char *text = getenv("SLUICE_SPLIT");
+    char *end = NULL;
+    unsigned long long value;
+
+    *ret_piece = PIECE_DEFAULT;
+    if (text == NULL || text[0] == '\0')
+        return SLUICE_OK;
+    value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (end == NULL || *end != '\0' || value < 1 || value > WK_CHUNK)
+        return pf_fail(err, SLUICE_USAGE, "SLUICE_SPLIT is a number of bytes from 1 to %llu",
+                       (unsigned long long)WK_CHUNK);
+    *ret_piece = (size_t)value;
+    return SLUICE_OK;
+}
+
+static sluice_status refuse_later(const co_load_options *options, sluice_error *err)
+{
+    if (options->input_count == 0)
+        return pf_fail(err, SLUICE_USAGE, "there is no input to load");
+    if (options->mode != CO_LOAD_INSERT)
+        return pf_fail(err, SLUICE_USAGE, "this version loads in mode insert only");
+    if (options->skip_bad_rows)
+        return pf_fail(err, SLUICE_USAGE, "this version does not skip bad rows");
+    return SLUICE_OK;
+}
+
+static void find_header(load_spec *spec, uint32_t number)
+{
+    load_input *input = &spec->inputs[number];
+
+    input->has_header = !input->dialect.no_header;
+    input->header_of = number;
+    for (uint32_t i = 0; input->dialect.header_first_only && i < number; i++)
+        if (strcmp(spec->inputs[i].type, input->type) == 0) {
+            input->has_header = false;
+            input->header_of = i;
+            return;
+        }
+}
+
+static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *err)
+{
+    const co_load_input *given = &spec->options->inputs[number];
+    load_input *input = &spec->inputs[number];
+    wk_packing packing;
+
+    input->type = given->type;
+    input->path = given->path;
+    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &packing, err));
+    if (input->format != WK_FORMAT_CSV || packing != WK_PACKING_NONE)
+        return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
+                               "%s: this version loads plain CSV and TSV files", given->path);
+    find_header(spec, number);
+    PF_TRY(pf_input_open(given->path, &input->file, err));
+    if (!pf_input_is_regular(input->file))
+        return pf_fail_private(err, SLUICE_USAGE, "an input is no regular file", "%s: this version loads regular files",
+                               pf_input_name(input->file));
+    PF_TRY(pf_input_identify(input->file, &input->identity, err));
+    spec->descriptors[number] = pf_input_descriptor(input->file);
+    return SLUICE_OK;
+}
+
+static void close_spec(load_spec *spec)
+{
+    for (uint32_t i = 0; spec->inputs && i < spec->input_count; i++)
+        pf_input_close(spec->inputs[i].file);
+    free(spec->inputs);
+    free(spec->descriptors);
+    *spec = (load_spec){0};
+}
+
+static sluice_status open_spec(const co_load_options *options, load_spec *spec, sluice_error *err)
+{
+    *spec = (load_spec){.options = options, .branch = options->branch ? options->branch : "main"};
+    PF_TRY(refuse_later(options, err));
+    PF_TRY(find_piece(&spec->piece, err));
+    spec->operation = pf_id_is_nil(&options->operation) ? pf_id_new() : options->operation;
+    spec->inputs = calloc(options->input_count, sizeof *spec->inputs);
+    spec->descriptors = calloc(options->input_count, sizeof *spec->descriptors);
+    if (spec->inputs == NULL || spec->descriptors == NULL)
+        return pf_fail_memory(err);
+    spec->input_count = options->input_count;
+    for (uint32_t i = 0; i < options->input_count; i++)
+        PF_TRY(open_input(spec, i, err));
+    return SLUICE_OK;
+}
+
+/* Unknown types, before any work. */
+static sluice_status check_types(st_graph *graph, const load_spec *spec, sluice_error *err)
+{
+    st_snapshot *snapshot = NULL;
+    const st_type_def *type = NULL;
+    sluice_status status = SLUICE_OK;
+
+    PF_TRY(st_snapshot_open(graph, spec->branch, NULL, &snapshot, err));
+    for (uint32_t i = 0; i < spec->input_count && status == SLUICE_OK; i++)
+        status = st_snapshot_type(snapshot, spec->inputs[i].type, &type, err);
+    st_snapshot_close(snapshot);
+    return status;
+}
+
+/* ---- the end ---- */
+
+static sluice_status read_rows(st_graph *graph, const co_attempt *attempt, co_load_result *result, sluice_error *err)
+{
+    wk_spool spool = {.volume = st_graph_volume(graph), .attempt = attempt->id};
+    pf_buffer buffer = {0};
+    bool found = false;
+    sluice_status status;
+
+    (void)snprintf(spool.folder, sizeof spool.folder, "%s", attempt->folder);
+    status = wk_spool_get(&spool, LOAD_RESULT_NAME, &buffer, &found, err);
+    if (status == SLUICE_OK && !found)
+        status = pf_fail(err, SLUICE_INTERNAL, "the load's own result is missing");
+    if (status == SLUICE_OK && buffer.length > 0) {
+        result->types = malloc(buffer.length);
+        if (result->types == NULL)
+            status = pf_fail_memory(err);
+        else {
+            memcpy(result->types, buffer.data, buffer.length);
+            result->type_count = (uint32_t)(buffer.length / sizeof *result->types);
+        }
+    }
+    pf_buffer_free(&buffer);
+    return status;
+}
+
+/* After success the write has told what may be litter; after a failure everything that stands is looked at. An outcome
+ * that nobody knows is left to collection. */
+static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer *answer, sluice_status status,
+                        const sluice_error *error)
+{
+    pf_id id = attempt->id;
+    uint64_t files, bytes;
+
+    if (status == SLUICE_OK) {
+        attempt->litter = answer->litter;
+        attempt->uncertain = answer->uncertain;
+        attempt->incarnation = answer->incarnation;
+        attempt->since = answer->since;
+        (void)co_attempt_finish(graph, attempt, NULL);
+        return;
+    }
+    co_attempt_leave(attempt);
+    if (error->committed != SLUICE_UNKNOWN)
+        (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
+}
+
+typedef sluice_status run_fn(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err);
+
+static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_load_result *ret_result,
+                              sluice_error *err)
+{
+    co_attempt attempt = {0};
+    load_answer answer = {0};
+    wk_job job = load_job_template;
+    sluice_error own;
+    sluice_error *error = err ? err : &own;
+    int64_t started = pf_monotonic_ns();
+    sluice_status status;
+
+    pf_error_clear(error);
+    *ret_result = (co_load_result){0};
+    PF_TRY(check_types(graph, spec, error));
+    PF_TRY(co_attempt_make(graph, &attempt, error));
+    spec->attempt = attempt.id;
+    job.spec = spec;
+    job.descriptors = spec->descriptors;
+    job.descriptor_count = spec->input_count;
+    status = run(&job, spec, &answer, error);
+    if (status == SLUICE_OK) {
+        ret_result->receipt = answer.receipt;
+        ret_result->rejected = answer.rejected;
+        ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
+        status = read_rows(graph, &attempt, ret_result, error);
+        if (status != SLUICE_OK && answer.receipt.committed)
+            error->committed = SLUICE_TRUE;
+    } else if (error->operation_id[0] == '\0')
+        pf_id_text(&spec->operation, error->operation_id);
+    end_attempt(graph, &attempt, &answer, status, error);
+    return status;
+}
+
+static sluice_status run_here(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
+{
+    (void)spec;
+    return wk_run_inline(job, ret_answer, err);
+}
+
+sluice_status co_load_inline(st_graph *graph, const co_load_options *options, co_load_result *ret_result,
+                             sluice_error *err)
+{
+    load_spec spec;
+    sluice_status status;
+
+    PF_GOTO(status, done, open_spec(options, &spec, err));
+    spec.graph = graph;
+    status = run_load(graph, &spec, run_here, ret_result, err);
+done:
+    close_spec(&spec);
+    return status;
+}
+
+static sluice_status run_pool(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
+{
+    const co_load_options *options = spec->options;
+    co_pool_options pool = {
+        .workers = options->workers, .progress_context = options->progress_context, .progress = options->progress};
+
+    return co_pool_run(job, &pool, ret_answer, err);
+}
+
+sluice_status co_load(const co_load_options *options, co_load_result *ret_result, sluice_error *err)
+{
+    load_spec spec;
+    st_graph *graph = NULL;
+    sluice_status status;
+
+    PF_GOTO(status, done, open_spec(options, &spec, err));
+    PF_GOTO(status, done, st_graph_open(options->graph_path, PF_WRITE, &graph, err));
+    status = run_load(graph, &spec, run_pool, ret_result, err);
+done:
+    st_graph_close(graph);
+    close_spec(&spec);
+    return status;
+}

@@ -1,0 +1,155 @@
+/*
+ * A row that a probe refuses, as a fault with its place and its words: the record is read again, since a message shows
+ * the key as it stands in the file.
+ */
+#include "coord/load_job.h"
+#include "platform/check.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct key_words { /* what a record says about a key */
+    const load_job *job;
+    uint32_t input;
+    const wk_run_plan *plan;
+    uint64_t line;
+    uint32_t column;  /* the first input column of the key */
+    char names[256];  /* "column id", "columns from, to" */
+    char values[400]; /* "\"7\"", "\"7\", \"x\"" */
+    uint32_t fields;
+} key_words;
+
+static void add_word(char *list, size_t room, const char *word)
+{
+    size_t used = strlen(list);
+    (void)snprintf(list + used, room - used, "%s%s", used ? ", " : "", word);
+}
+
+static void add_field(key_words *words, wk_record *record, uint32_t field)
+{
+    const load_file *file = &words->job->files[words->input];
+    char shown[WK_SHOWN_ROOM];
+    size_t length;
+    const char *text = wk_csv_text(&file->lexer, record, field, &length);
+
+    if (words->fields++ == 0)
+        words->column = field;
+    add_word(words->names, sizeof words->names, file->mapping.targets[field].name);
+    add_word(words->values, sizeof words->values, wk_shown(text, length, shown));
+}
+
+/* The fields of the key in the order of its members, wherever they stand in the file. */
+static sluice_status take_words(void *context, wk_record *record, sluice_error *err)
+{
+    key_words *words = context;
+    const wk_mapping *mapping = &words->job->files[words->input].mapping;
+
+    (void)err;
+    words->line = record->line;
+    for (uint32_t k = 0; k < words->plan->count; k++) {
+        for (uint32_t member = 0; member < ST_KEY_MEMBERS_MAX; member++)
+            for (uint32_t i = 0; i < record->kept; i++) {
+                const wk_target *target = &mapping->targets[i];
+                if (target->column != words->plan->columns[k])
+                    continue;
+                if ((target->kind == WK_TARGET_COLUMN && member == 0) ||
+                    (target->kind == WK_TARGET_MEMBER && target->member == member))
+                    add_field(words, record, i);
+            }
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status read_words(load_job *job, const wk_run_plan *plan, uint32_t item, uint64_t position,
+                                key_words *ret_words, uint64_t *ret_record, sluice_error *err)
+{
+    const wk_staged *staged = &job->catalogue.items[item];
+    wk_chunk_view view;
+
+    PF_TRY(load_places_get(job, err));
+    *ret_words = (key_words){.job = job, .input = staged->argument, .plan = plan};
+    *ret_record = wk_staged_record(staged, position);
+    view = load_chunk_view(job, staged->argument, staged->chunk);
+    return wk_chunk_visit(&view, ret_record, 1, take_words, ret_words, err);
+}
+
+/* "line 5", "line 5 of other.csv". */
+static sluice_status other_place(load_job *job, const wk_event *event, const wk_probe *probe, char *ret_text,
+                                 size_t room, sluice_error *err)
+{
+    key_words words;
+    uint64_t record;
+
+    PF_TRY(read_words(job, &probe->plan, event->other_item, event->other_position, &words, &record, err));
+    bool same = words.input == job->catalogue.items[event->item].argument;
+    (void)snprintf(ret_text, room, "line %" PRIu64 "%s%s", words.line, same ? "" : " of ",
+                   same ? "" : job->spec->inputs[words.input].path);
+    return SLUICE_OK;
+}
+
+static void say(const load_job *job, const wk_probe *probe, const wk_event *event, const key_words *words,
+                const char *other, wk_fault *fault)
+{
+    const char *columns = words->fields > 1 ? "columns" : "column", *names = words->names;
+    const char *values = words->fields ? words->values : "its default";
+
+    (void)job;
+    switch (probe->rule) {
+    case WK_RULE_KEY:
+    case WK_RULE_IDENTITY: {
+        const char *what = probe->rule == WK_RULE_KEY ? "the key" : "the edge";
+        if (event->other_in_base)
+            wk_fault_set(fault, SLUICE_KEY_CONFLICT, "%s %s: %s %s exists already in type %s", columns, names, what,
+                         values, probe->type->name);
+        else
+            wk_fault_set(fault, SLUICE_KEY_CONFLICT, "%s %s: %s %s is already on %s", columns, names, what, values,
+                         other);
+        break;
+    }
+    case WK_RULE_UNIQUE:
+        if (event->other_in_base)
+            wk_fault_set(fault, SLUICE_CONSTRAINT_UNIQUE, "%s %s: the unique value %s exists already in type %s",
+                         columns, names, values, probe->type->name);
+        else
+            wk_fault_set(fault, SLUICE_CONSTRAINT_UNIQUE, "%s %s: the unique value %s is already on %s", columns, names,
+                         values, other);
+        break;
+    case WK_RULE_ENDS:
+        wk_fault_set(fault, SLUICE_CONSTRAINT_ENDPOINT, "%s %s: there is no %s with the key %s (edge type %s)", columns,
+                     names, probe->node->name, values, probe->type->name);
+        break;
+    case WK_RULE_COUNTS:
+        wk_fault_set(fault, SLUICE_CONSTRAINT_CARDINALITY,
+                     "%s %s: %s %s may have at most %" PRIu64 " edges of type %s %s", columns, names, probe->node->name,
+                     values, probe->limit, probe->type->name,
+                     probe->plan.use == ST_RUN_FROM ? "going out" : "coming in");
+        break;
+    case WK_RULE_ROW:
+    case WK_RULE_END:
+        break;
+    }
+}
+
+sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err)
+{
+    const wk_probe *probe = &job->plan.probes[event->probe];
+    key_words words;
+    char other[WK_FAULT_TEXT] = "";
+
+    *ret_fault = (wk_fault){0};
+    PF_TRY(read_words(job, &probe->plan, event->item, event->position, &words, &ret_fault->record, err));
+    if (event->has_other && !event->other_in_base)
+        PF_TRY(other_place(job, event, probe, other, sizeof other, err));
+    ret_fault->argument = words.input;
+    ret_fault->column = words.column;
+    ret_fault->rule = probe->rule;
+    ret_fault->line = words.line;
+    say(job, probe, event, &words, other, ret_fault);
+    return SLUICE_OK;
+}
+
+sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err)
+{
+    return wk_fault_fail(fault, job->spec->inputs[fault->argument].path, err);
+}

@@ -1,0 +1,253 @@
+/*
+ * The load as a job: what each of its processes opens, which task is what, and what the conductor does from the first
+ * boundary to the receipt (coord/load_job.h).
+ *
+ * The conductor can die anywhere. Its successor finds the results of finished tasks in the attempt's folder, and its
+ * own commit, if it went through, by the operation id; its intent, if it was armed, by recovery at the barrier.
+ */
+#include "coord/load_job.h"
+#include "platform/check.h"
+#include "platform/failpoint.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONDUCTED_NAME "conducted" /* a conductor was here before */
+
+static void close_job(void *context)
+{
+    load_job *job = context;
+
+    if (job == NULL)
+        return;
+    load_plan_drop(job);
+    load_payload_drop(job);
+    load_files_close(job);
+    co_attempt_leave(&job->attempt);
+    if (job->own_graph)
+        st_graph_close(job->graph);
+    free(job);
+}
+
+static sluice_status open_job(const void *spec, wk_executor *executor, void **ret_context, sluice_error *err)
+{
+    sluice_status status = SLUICE_OK;
+    load_job *job = calloc(1, sizeof *job);
+
+    if (job == NULL)
+        return pf_fail_memory(err);
+    job->spec = spec;
+    job->executor = executor;
+    job->graph = job->spec->graph;
+    if (job->graph == NULL) {
+        PF_GOTO(status, failed, st_graph_open(job->spec->options->graph_path, PF_WRITE, &job->graph, err));
+        job->own_graph = true;
+    }
+    PF_GOTO(status, failed, co_attempt_join(job->graph, &job->spec->attempt, &job->attempt, err));
+    job->spool.volume = st_graph_volume(job->graph);
+    job->spool.attempt = job->spec->attempt;
+    (void)snprintf(job->spool.folder, sizeof job->spool.folder, "%s", job->attempt.folder);
+    PF_GOTO(status, failed, load_files_open(job, err));
+    *ret_context = job;
+    return SLUICE_OK;
+failed:
+    close_job(job);
+    return status;
+}
+
+static sluice_status run_task(void *context, uint32_t phase, uint32_t index, sluice_error *err)
+{
+    load_job *job = context;
+
+    if (phase == LOAD_BOUNDARIES)
+        return load_boundary_task(job, index, err);
+    if (phase >= LOAD_PROBES)
+        return load_probe_task(job, phase, index, err);
+    PF_TRY(load_payload_get(job, phase - LOAD_ROWS, err));
+    return load_row_task(job, index, err);
+}
+
+/* ---- the payload half ---- */
+
+/* Every name that the row tasks made is durable before anything names it. */
+static sluice_status sync_folders(const load_job *job, sluice_error *err)
+{
+    static const char *const folders[] = {"fragments", "keys"};
+    const st_schema *schema = job->payload.schema;
+
+    for (uint32_t t = 0; t < schema->type_count; t++) {
+        bool any = false;
+        for (uint32_t i = 0; i < job->catalogue.count && !any; i++)
+            any = job->catalogue.items[i].table == schema->types[t].table &&
+                  job->catalogue.items[i].add.fragment.rows > 0;
+        for (size_t f = 0; any && f < sizeof folders / sizeof *folders; f++) {
+            char path[64];
+            (void)snprintf(path, sizeof path, "tables/%" PRIu64 "/%s", schema->types[t].table, folders[f]);
+            PF_TRY(pf_sync_dir(job->spool.volume, path, err));
+        }
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status make_payload(void *context, co_write *write, sluice_error *err)
+{
+    load_job *job = context;
+    wk_executor *executor = write->executor;
+    pf_sha256 digest;
+    bool done = false;
+
+    load_plan_drop(job);
+    PF_TRY(executor->run(executor->context, LOAD_BOUNDARIES, job->chunk_count, err));
+    PF_TRY(PF_FAILPOINT(LOAD_AFTER_BOUNDARIES, err));
+    PF_TRY(load_inputs_check(job, err));
+    PF_TRY(load_places_get(job, err));
+    PF_TRY(load_request_digest(job, &digest, err));
+    PF_TRY(co_write_set_request(write, &digest, &done, err));
+    if (done)
+        return SLUICE_OK;
+    PF_TRY(load_payload_begin(job, st_snapshot_view(write->base), err));
+    PF_TRY(executor->run(executor->context, LOAD_ROWS + job->payload.number, job->chunk_count, err));
+    PF_TRY(load_inputs_check(job, err));
+    load_catalogue_drop(job);
+    PF_TRY(load_catalogue_get(job, err));
+    for (uint32_t i = 0; i < job->catalogue.count; i++)
+        write->attempt->litter |= job->catalogue.items[i].tries > 0;
+    return sync_folders(job, err);
+}
+
+/* ---- conducting ---- */
+
+/* The tables that it writes or probes, so that an intent in the way is met before any work. Unknown types end here. */
+static sluice_status find_tables(load_job *job, uint64_t *tables, uint32_t *ret_count, sluice_error *err)
+{
+    st_snapshot *snapshot = NULL;
+    sluice_status status;
+
+    *ret_count = 0;
+    PF_TRY(st_snapshot_open(job->graph, job->spec->branch, NULL, &snapshot, err));
+    const st_schema *schema = st_snapshot_view(snapshot)->schema;
+    for (uint32_t i = 0; i < job->spec->input_count; i++) {
+        const st_type_def *type = NULL;
+        PF_GOTO(status, done, st_snapshot_type(snapshot, job->spec->inputs[i].type, &type, err));
+        tables[(*ret_count)++] = type->table;
+        if (type->edge) {
+            tables[(*ret_count)++] = schema->types[type->from].table;
+            tables[(*ret_count)++] = schema->types[type->to].table;
+        }
+    }
+    status = SLUICE_OK;
+done:
+    st_snapshot_close(snapshot);
+    return status;
+}
+
+static sluice_status add_rows(load_type_rows **rows, uint32_t *count, uint64_t table, uint64_t more, sluice_error *err)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if ((*rows)[i].table == table) {
+            (*rows)[i].rows += more;
+            return SLUICE_OK;
+        }
+    load_type_rows *grown = realloc(*rows, ((size_t)*count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return pf_fail_memory(err);
+    *rows = grown;
+    (*rows)[(*count)++] = (load_type_rows){.table = table, .rows = more};
+    return SLUICE_OK;
+}
+
+/* Rows per type: of the commit if there is one (also a repeated one's), else of what a dry run checked. */
+static sluice_status count_rows(load_job *job, const co_receipt *receipt, load_type_rows **rows, uint32_t *count,
+                                sluice_error *err)
+{
+    st_log *log = NULL;
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status = SLUICE_OK;
+
+    for (uint32_t i = 0; !receipt->committed && i < job->catalogue.count; i++) {
+        const wk_staged *item = &job->catalogue.items[i];
+        uint64_t more = job->spec->options->dry_run ? item->add.fragment.rows : 0;
+        if (job->catalogue.dead && job->catalogue.dead[i])
+            more -= st_row_set_count(job->catalogue.dead[i]);
+        PF_TRY(add_rows(rows, count, item->table, more, err));
+    }
+    if (!receipt->committed)
+        return SLUICE_OK;
+    PF_TRY(st_graph_log(job->graph, receipt->incarnation, &log, err));
+    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    if (receipt->index >= generation.commit_count) {
+        status = pf_fail(err, SLUICE_CORRUPT, "a receipt names a commit that its generation does not have");
+        goto done;
+    }
+    const st_commit *commit = &generation.commits[receipt->index];
+    for (uint32_t i = 0; i < commit->edit_count; i++)
+        PF_GOTO(status, done, add_rows(rows, count, commit->edits[i].table, commit->edits[i].rows, err));
+done:
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+/* Leaves the rows per type where the command finds them; they are too many for the pool's answer. */
+static sluice_status leave_rows(load_job *job, const co_receipt *receipt, sluice_error *err)
+{
+    load_type_rows *rows = NULL;
+    uint32_t count = 0;
+    sluice_status status = SLUICE_OK;
+
+    for (uint32_t i = 0; i < job->spec->input_count && status == SLUICE_OK; i++)
+        if (job->files[i].type)
+            status = add_rows(&rows, &count, job->files[i].type->table, 0, err);
+    if (status == SLUICE_OK)
+        status = count_rows(job, receipt, &rows, &count, err);
+    if (status == SLUICE_OK)
+        status = wk_spool_put(&job->spool, LOAD_RESULT_NAME, rows, count * sizeof *rows, NULL, err);
+    free(rows);
+    return status;
+}
+
+static sluice_status conduct(void *context, wk_executor *executor, void *result, sluice_error *err)
+{
+    static const co_writer template = {.adapter = &ad_load, .payload = make_payload, .plan = load_plan_make};
+    load_job *job = context;
+    load_answer *answer = result;
+    co_writer writer = template;
+    bool first = false;
+    sluice_status status;
+    co_request request = {.branch = job->spec->branch,
+                          .operation = job->spec->operation,
+                          .message = job->spec->options->message,
+                          .if_head = job->spec->options->if_head};
+    uint64_t *tables = calloc(3 * (size_t)job->spec->input_count, sizeof *tables);
+
+    if (tables == NULL)
+        return pf_fail_memory(err);
+    writer.context = job;
+    job->executor = executor;
+    PF_GOTO(status, done, find_tables(job, tables, &request.table_count, err));
+    request.tables = tables;
+    PF_GOTO(status, done, wk_spool_put(&job->spool, CONDUCTED_NAME, "", 0, &first, err));
+    request.operation_given = !pf_id_is_nil(&job->spec->options->operation);
+    job->attempt.litter = !first; /* a conductor that died may have staged a plan */
+    PF_GOTO(status, done, co_write_run(job->graph, &request, &job->attempt, executor, &writer, &answer->receipt, err));
+    load_plan_drop(job);
+    /* What this very job has done before its conductor died is no repetition to the user. */
+    if (answer->receipt.repeated && !first && !request.operation_given)
+        answer->receipt.repeated = false;
+    answer->rejected = job->rejected;
+    answer->litter = job->attempt.litter;
+    answer->uncertain = job->attempt.uncertain;
+    answer->incarnation = job->attempt.incarnation;
+    answer->since = job->attempt.since;
+    status = leave_rows(job, &answer->receipt, err);
+done:
+    load_plan_drop(job);
+    free(tables);
+    return status;
+}
+
+const wk_job load_job_template = {
+    .result_size = sizeof(load_answer), .open = open_job, .close = close_job, .task = run_task, .conduct = conduct};

@@ -1,0 +1,144 @@
+/*
+ * The inside of the load job: what is fixed before the workers are forked (load_spec), what each process of the job has
+ * (load_job), and the phases of its tasks.
+ *
+ *   | phase           | task                      | leaves in the attempt's folder           |
+ *   | LOAD_BOUNDARIES | one chunk of one input    | its lanes, lines and digest              |
+ *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
+ *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
+ *
+ * s counts the schemas that the load met (nearly always one), r is the rule of a skipping load, 0 for all rules at
+ * once. What the tasks of a phase go by besides is written down by the conductor first: "payload-<s>" the schema,
+ * "plan-<n>" the base, n counting the plans of all conductors. A task takes the newest plan; results carry its number,
+ * so that what a dead conductor's plan left is never taken for the answer of another base.
+ */
+#ifndef COORD_LOAD_JOB_H
+#define COORD_LOAD_JOB_H
+
+#include "coord/load.h"
+#include "platform/user_file.h"
+#include "worker/ingest/probe.h"
+
+#define LOAD_BOUNDARIES 1u
+#define LOAD_ROWS       2u /* + number of the payload */
+#define LOAD_PAYLOADS   32u
+#define LOAD_PROBES     64u /* + rule */
+
+typedef struct load_input {
+    const char *type, *path;
+    wk_dialect dialect; /* resolved */
+    wk_format format;
+    bool has_header;
+    uint32_t header_of; /* the input whose header names its columns: itself, or with --header first the type's first */
+    pf_input *file;
+    pf_input_identity identity; /* when it was opened */
+} load_input;
+
+typedef struct load_spec {
+    const co_load_options *options;
+    load_input *inputs;
+    uint32_t input_count;
+    int *descriptors;
+    st_graph *graph; /* the caller's, for a job in this process alone; else NULL: each process opens its own */
+    pf_id attempt;
+    pf_id operation;
+    const char *branch;
+    size_t piece; /* bytes per read: SLUICE_SPLIT */
+} load_spec;
+
+typedef struct load_file { /* an input, once its chunks are known */
+    uint32_t chunks, first_task;
+    uint64_t mark; /* bytes of its byte-order mark */
+    wk_lexer lexer;
+    wk_source source;
+    wk_chunk *places;
+    wk_shape shape;
+    /* under the payload's schema: */
+    const st_type_def *type;
+    wk_mapping mapping;
+    wk_fault fault; /* of its header; then it has no mapping */
+} load_file;
+
+typedef struct load_payload {
+    bool ready;
+    uint32_t number;
+    pf_sha256 identity;
+    st_schema *schema;
+} load_payload;
+
+typedef struct load_plan {
+    bool ready;
+    uint32_t number;
+    pf_id commit; /* the base */
+    uint64_t generation;
+    st_snapshot *base; /* a task's own, or borrowed by the conductor */
+    bool own_base;
+    wk_probe *probes;
+    uint32_t probe_count;
+} load_plan;
+
+typedef struct load_job {
+    const load_spec *spec;
+    wk_executor *executor;
+    st_graph *graph;
+    bool own_graph;
+    co_attempt attempt;
+    wk_spool spool;
+    load_file *files;
+    uint32_t chunk_count; /* of all files */
+    bool has_places;
+    load_payload payload;
+    bool has_catalogue;
+    wk_catalogue catalogue;
+    load_plan plan;
+    uint64_t rejected;
+} load_job;
+
+#define LOAD_RESULT_NAME "rows" /* rows per type: an array of load_type_rows */
+typedef struct co_load_rows load_type_rows;
+
+/* What the conductor hands back through the pool. */
+typedef struct load_answer {
+    co_receipt receipt;
+    uint64_t rejected;
+    bool litter, uncertain;
+    uint64_t incarnation, since;
+} load_answer;
+
+extern const wk_job load_job_template; /* without spec */
+
+/* load_chunks.c: chunks, boundaries, the request's digest */
+sluice_status load_files_open(load_job *job, sluice_error *err);
+void load_files_close(load_job *job);
+void load_find_chunk(const load_job *job, uint32_t task, uint32_t *ret_input, uint32_t *ret_chunk);
+sluice_status load_boundary_task(load_job *job, uint32_t task, sluice_error *err);
+sluice_status load_places_get(load_job *job, sluice_error *err); /* joins what the boundary tasks left */
+sluice_status load_request_digest(load_job *job, pf_sha256 *ret_digest, sluice_error *err);
+sluice_status load_inputs_check(load_job *job, sluice_error *err); /* INPUT_CHANGED */
+wk_chunk_view load_chunk_view(const load_job *job, uint32_t input, uint32_t chunk);
+
+/* load_rows.c: mappings, the row tasks, the catalogue */
+sluice_status load_payload_begin(load_job *job, const st_view *base, sluice_error *err);
+sluice_status load_payload_get(load_job *job, uint32_t number, sluice_error *err);
+void load_payload_drop(load_job *job);
+sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err);
+sluice_status load_catalogue_get(load_job *job, sluice_error *err);
+void load_catalogue_drop(load_job *job);
+/* The least fault that the rows have; of damage only, when bad rows are skipped. */
+void load_rows_least(const load_job *job, bool damage_only, wk_fault *ret_fault);
+
+/* load_probes.c: the probe tasks and what they refuse */
+sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err);
+void load_plan_drop(load_job *job);
+sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err);
+/* Runs all probes; a strict load's least fault of them and of the rows ends it. */
+sluice_status load_probes_run(load_job *job, sluice_error *err);
+
+/* load_fault.c: events as faults */
+sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);
+sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err);
+
+/* load_plan.c: the plan half */
+sluice_status load_plan_make(void *context, co_write *write, sluice_error *err);
+
+#endif

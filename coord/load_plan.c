@@ -1,0 +1,322 @@
+/*
+ * The plan half of a load: probes against the base, then the edits, change sets, read set and gates that follow from
+ * what was staged. Made again after every conflict; what the rows left is used as it is (P-09).
+ *
+ * | staged run | read (absent or present) | change            | of table     |
+ * | key        | KEY_ABSENT               | KEY_INSERTED      | its own      |
+ * | unique     | UNIQUE_ABSENT            | UNIQUE_SET        | its own      |
+ * | from, to   | KEY_PRESENT              | ENDPOINT_USED     | the node's   |
+ * | from, to   | COUNT, where limited     |                   | its own      |
+ *
+ * Small sets list their hashes, large ones name the runs. Ends that are in the load itself are in the set of those that
+ * must stay, too: nobody can delete what nobody sees yet, so they conflict with nothing.
+ */
+#include "coord/load_job.h"
+#include "platform/check.h"
+#include "platform/failpoint.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED_MAX 256u /* hashes of a set that are listed rather than named by runs */
+
+/* A set of hashes: all runs of one use of one type. */
+typedef struct run_set {
+    const st_type_def *type;
+    st_run_use use;
+    uint32_t unique;
+} run_set;
+
+static bool matches(const run_set *set, const st_run_ref *run)
+{
+    return run->use == set->use && (set->use != ST_RUN_UNIQUE || run->unique == set->unique);
+}
+
+static uint64_t count_entries(const wk_catalogue *catalogue, const run_set *set, uint32_t *ret_runs)
+{
+    uint64_t entries = 0;
+
+    *ret_runs = 0;
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        const wk_staged *item = &catalogue->items[i];
+        for (uint32_t r = 0; item->table == set->type->table && r < item->add.run_count; r++)
+            if (matches(set, &item->add.runs[r])) {
+                entries += item->add.runs[r].info.entries;
+                ++*ret_runs;
+            }
+    }
+    return entries;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+static sluice_status list_run(const load_job *job, const run_set *set, const st_run_info *info, st_change *change,
+                              sluice_error *err)
+{
+    st_run *run = NULL;
+    st_run_cursor cursor;
+    const st_run_entry *entry = NULL;
+    sluice_status status;
+
+    PF_TRY(st_run_open(job->spool.volume, set->type->table, info, &run, err));
+    PF_GOTO(status, done, st_run_seek(run, 0, UINT64_MAX, &cursor, err));
+    for (;;) {
+        PF_GOTO(status, done, st_run_next(&cursor, &entry, err));
+        if (entry == NULL)
+            break;
+        change->hashes[change->hash_count++] = entry->hash;
+    }
+done:
+    st_run_close(run);
+    return status;
+}
+
+static void make_distinct(st_change *change)
+{
+    uint64_t kept = 0;
+
+    qsort(change->hashes, change->hash_count, sizeof *change->hashes, by_value);
+    for (uint64_t i = 0; i < change->hash_count; i++)
+        if (i == 0 || change->hashes[i] != change->hashes[kept - 1])
+            change->hashes[kept++] = change->hashes[i];
+    change->hash_count = kept;
+}
+
+/* Fills hashes or runs of a change. */
+static sluice_status fill_set(const load_job *job, const run_set *set, st_change *change, sluice_error *err)
+{
+    const wk_catalogue *catalogue = &job->catalogue;
+    uint32_t runs;
+    uint64_t entries = count_entries(catalogue, set, &runs);
+    bool listed = entries <= LISTED_MAX;
+
+    if (listed)
+        change->hashes = malloc((entries + 1) * sizeof *change->hashes);
+    else
+        change->runs = calloc(runs, sizeof *change->runs);
+    if (change->hashes == NULL && change->runs == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        const wk_staged *item = &catalogue->items[i];
+        for (uint32_t r = 0; item->table == set->type->table && r < item->add.run_count; r++) {
+            const st_run_ref *run = &item->add.runs[r];
+            if (!matches(set, run))
+                continue;
+            if (listed)
+                PF_TRY(list_run(job, set, &run->info, change, err));
+            else
+                change->runs[change->run_count++] =
+                    (struct st_change_run){.table = set->type->table, .run = *run, .fragment = item->add.fragment};
+        }
+    }
+    if (listed)
+        make_distinct(change);
+    return SLUICE_OK;
+}
+
+static void free_set(st_change *change)
+{
+    free(change->hashes);
+    free(change->runs);
+}
+
+static sluice_status add_change(const load_job *job, const run_set *set, st_space space, uint64_t table,
+                                st_changes *changes, sluice_error *err)
+{
+    st_change change = {.table = table, .space = space, .unique = set->use == ST_RUN_UNIQUE ? set->unique : 0};
+    st_change *items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof *items);
+
+    if (items == NULL)
+        return pf_fail_memory(err);
+    changes->items = items;
+    sluice_status status = fill_set(job, set, &change, err);
+    if (status != SLUICE_OK) {
+        free_set(&change);
+        return status;
+    }
+    changes->items[changes->count++] = change;
+    return SLUICE_OK;
+}
+
+static sluice_status add_read(const load_job *job, const run_set *set, co_read_kind kind, st_space space,
+                              uint64_t table, co_read_set *reads, sluice_error *err)
+{
+    co_read read = {.kind = kind,
+                    .set = {.table = table, .space = space, .unique = set->use == ST_RUN_UNIQUE ? set->unique : 0}};
+    sluice_status status = fill_set(job, set, &read.set, err);
+
+    if (status == SLUICE_OK)
+        status = co_read_set_add(reads, &read, err);
+    if (status != SLUICE_OK)
+        free_set(&read.set);
+    return status;
+}
+
+/* What the runs of one use mean to others. */
+static sluice_status add_sets(const load_job *job, const run_set *set, co_write *write, sluice_error *err)
+{
+    const st_schema *schema = job->payload.schema;
+    const st_type_def *type = set->type, *node;
+    st_changes *changes = &write->delta.changes;
+
+    switch (set->use) {
+    case ST_RUN_KEY:
+        PF_TRY(add_change(job, set, ST_SPACE_KEY_INSERTED, type->table, changes, err));
+        return add_read(job, set, CO_READ_KEY_ABSENT, ST_SPACE_KEY_INSERTED, type->table, &write->reads, err);
+    case ST_RUN_UNIQUE:
+        PF_TRY(add_change(job, set, ST_SPACE_UNIQUE_SET, type->table, changes, err));
+        return add_read(job, set, CO_READ_UNIQUE_ABSENT, ST_SPACE_UNIQUE_SET, type->table, &write->reads, err);
+    case ST_RUN_FROM:
+    case ST_RUN_TO:
+        break;
+    }
+    node = &schema->types[set->use == ST_RUN_FROM ? type->from : type->to];
+    PF_TRY(add_change(job, set, ST_SPACE_ENDPOINT_USED, node->table, changes, err));
+    PF_TRY(add_read(job, set, CO_READ_KEY_PRESENT, ST_SPACE_KEY_DELETED, node->table, &write->reads, err));
+    if ((set->use == ST_RUN_FROM ? type->max_out : type->max_in) == ST_NO_LIMIT)
+        return SLUICE_OK;
+    return add_read(job, set, CO_READ_COUNT, ST_SPACE_ENDPOINT_USED, type->table, &write->reads, err);
+}
+
+/* ---- edits ---- */
+
+static uint64_t dead_rows(const load_job *job, uint32_t item)
+{
+    return job->catalogue.dead && job->catalogue.dead[item] ? st_row_set_count(job->catalogue.dead[item]) : 0;
+}
+
+/* Names an added fragment; rows that a late phase left out go into a deletion file. */
+static sluice_status add_fragment(const load_job *job, const co_write *write, uint32_t item, st_edit *edit,
+                                  sluice_error *err)
+{
+    const wk_staged *staged = &job->catalogue.items[item];
+    st_edit_add *add = &edit->adds[edit->add_count];
+
+    *add = staged->add;
+    add->runs = malloc((staged->add.run_count + 1) * sizeof *add->runs);
+    if (add->runs == NULL)
+        return pf_fail_memory(err);
+    memcpy(add->runs, staged->add.runs, staged->add.run_count * sizeof *add->runs);
+    edit->add_count++;
+    if (dead_rows(job, item) > 0) {
+        char attempt[PF_ID_TEXT], name[72];
+        pf_id_text(&job->spool.attempt, attempt);
+        (void)snprintf(name, sizeof name, "%s-p%u-%u.dead", attempt, write->plan_number, item);
+        PF_TRY(st_deletion_write(job->spool.volume, staged->table, name, job->catalogue.dead[item], &add->dead, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status add_edit(const load_job *job, const st_type_def *type, co_write *write, sluice_error *err)
+{
+    const wk_catalogue *catalogue = &job->catalogue;
+    st_edit edit = {.table = type->table};
+    char attempt[PF_ID_TEXT], stem[64];
+    bool dead = false;
+    sluice_status status;
+
+    edit.adds = calloc((size_t)catalogue->count + 1, sizeof *edit.adds);
+    if (edit.adds == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        const wk_staged *item = &catalogue->items[i];
+        uint64_t rows = item->add.fragment.rows - dead_rows(job, i);
+        if (item->table != type->table || rows == 0)
+            continue;
+        dead |= rows < item->add.fragment.rows;
+        PF_GOTO(status, failed, add_fragment(job, write, i, &edit, err));
+        write->delta.commit.inserted += rows;
+    }
+    if (edit.add_count == 0) {
+        st_edit_free(&edit);
+        return SLUICE_OK;
+    }
+    if (dead) {
+        char folder[64];
+        (void)snprintf(folder, sizeof folder, "tables/%" PRIu64 "/deletions", type->table);
+        PF_GOTO(status, failed, pf_sync_dir(job->spool.volume, folder, err));
+    }
+    pf_id_text(&job->spool.attempt, attempt);
+    (void)snprintf(stem, sizeof stem, "%s-p%u", attempt, write->plan_number);
+    return st_delta_add_edit(job->spool.volume, &write->delta, &edit, stem, err);
+failed:
+    st_edit_free(&edit);
+    return status;
+}
+
+static sluice_status add_type(const load_job *job, const st_type_def *type, co_write *write, sluice_error *err)
+{
+    wk_run_plan *plans = NULL;
+    uint32_t count = 0, edits = write->delta.edit_count;
+    sluice_status status = SLUICE_OK;
+
+    PF_TRY(add_edit(job, type, write, err));
+    if (write->delta.edit_count == edits)
+        return SLUICE_OK;
+    PF_TRY(wk_run_plans(type, &plans, &count, err));
+    for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
+        run_set set = {.type = type, .use = plans[i].use, .unique = plans[i].unique};
+        status = add_sets(job, &set, write, err);
+    }
+    free(plans);
+    return status;
+}
+
+/* ---- gates ---- */
+
+static void add_gate(co_write *write, lk_gate_kind kind, uint64_t table)
+{
+    uint64_t incarnation = st_snapshot_view(write->base)->incarnation;
+
+    for (uint32_t i = 0; i < write->gate_count; i++)
+        if (write->gates[i].kind == kind && write->gates[i].table == table)
+            return;
+    write->gates[write->gate_count++] = (lk_gate_key){.kind = kind, .incarnation = incarnation, .table = table};
+}
+
+/* Shared gates of everything that is written or only probed. */
+static sluice_status add_gates(const load_job *job, co_write *write, sluice_error *err)
+{
+    const st_schema *schema = job->payload.schema;
+
+    write->gates = calloc(2 + 3 * (size_t)write->delta.edit_count, sizeof *write->gates);
+    if (write->gates == NULL)
+        return pf_fail_memory(err);
+    add_gate(write, LK_GATE_SCHEMA, 0);
+    add_gate(write, LK_GATE_BRANCH, 0);
+    for (uint32_t i = 0; i < write->delta.edit_count; i++) {
+        const st_type_def *type = st_schema_find_table(schema, write->delta.edits[i].edit.table);
+        add_gate(write, LK_GATE_TABLE, type->table);
+        if (type->edge) {
+            add_gate(write, LK_GATE_TABLE, schema->types[type->from].table);
+            add_gate(write, LK_GATE_TABLE, schema->types[type->to].table);
+        }
+    }
+    return SLUICE_OK;
+}
+
+sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
+{
+    load_job *job = context;
+    const st_view *view = st_snapshot_view(write->base);
+    char attempt[PF_ID_TEXT], stem[64];
+
+    PF_TRY(load_plan_begin(job, write, err));
+    PF_TRY(load_probes_run(job, err));
+    if (job->spec->options->dry_run)
+        return SLUICE_OK;
+    for (uint32_t i = 0; i < job->payload.schema->type_count; i++)
+        PF_TRY(add_type(job, &job->payload.schema->types[i], write, err));
+    if (write->delta.edit_count == 0)
+        return SLUICE_OK;
+    pf_id_text(&job->spool.attempt, attempt);
+    (void)snprintf(stem, sizeof stem, "%s-p%uf", attempt, write->plan_number);
+    PF_TRY(st_delta_add_folds(job->graph, view, &write->delta, stem, err));
+    PF_TRY(add_gates(job, write, err));
+    return PF_FAILPOINT(LOAD_AFTER_EDITS, err);
+}

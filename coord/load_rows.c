@@ -1,0 +1,310 @@
+/*
+ * Rows: what the columns of each input are, the tasks that stage chunks, and the catalogue of what they staged.
+ */
+#include "coord/load_job.h"
+#include "platform/check.h"
+#include "platform/failpoint.h"
+#include "store/format/json.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_PER_TASK 256u /* of staged files: see worker/ingest/stage.h */
+#define STOP_NAME      "stop"
+
+/* ---- the payload: under which schema rows are staged ---- */
+
+static void payload_name(uint32_t number, char ret_name[WK_SPOOL_NAME])
+{
+    (void)snprintf(ret_name, WK_SPOOL_NAME, "payload-%u", number);
+}
+
+/* The columns of an input, from its header or its dialect. What is wrong with a header is kept as a fault. */
+static sluice_status map_columns(load_job *job, uint32_t number, sluice_error *err)
+{
+    const load_input *input = &job->spec->inputs[number];
+    load_file *file = &job->files[number];
+    const load_file *owner = &job->files[input->header_of];
+    pf_buffer storage = {0};
+    wk_name *names = NULL;
+    uint32_t count = 0;
+    uint64_t line = 1, mark = 0;
+    sluice_error error = {0};
+    sluice_status status;
+
+    file->fault = (wk_fault){0};
+    if (input->dialect.no_header)
+        PF_GOTO(status, done, wk_columns_given(file->type, input->dialect.columns, &storage, &names, &count, err));
+    else {
+        status = wk_source_skip_mark(&owner->source, &mark, &error);
+        if (status == SLUICE_INPUT_SYNTAX)
+            wk_fault_from_error(&file->fault, &error);
+        else if (status == SLUICE_OK)
+            status =
+                wk_header_read(&owner->lexer, &owner->source, mark, &storage, &names, &count, &line, &file->fault, err);
+        else if (err)
+            *err = error;
+        if (file->fault.present)
+            status = SLUICE_OK;
+    }
+    if (status == SLUICE_OK && !file->fault.present)
+        status = wk_mapping_make(job->payload.schema, file->type, names, count, job->spec->options->ignore_unknown,
+                                 &file->mapping, &file->fault, err);
+    if (status == SLUICE_OK && file->fault.present && input->dialect.no_header) {
+        status =
+            pf_fail_private(err, SLUICE_USAGE, "--columns does not fit the type", "--columns: %s", file->fault.text);
+        if (file->fault.hint[0])
+            pf_hint(err, "%s", file->fault.hint);
+    }
+    file->fault.argument = input->header_of;
+    file->fault.line = line;
+done:
+    free(names);
+    pf_buffer_free(&storage);
+    return status;
+}
+
+void load_payload_drop(load_job *job)
+{
+    for (uint32_t i = 0; job->files && i < job->spec->input_count; i++) {
+        wk_mapping_free(&job->files[i].mapping);
+        job->files[i].type = NULL;
+    }
+    st_schema_free(job->payload.schema);
+    job->payload = (load_payload){0};
+    load_catalogue_drop(job);
+}
+
+sluice_status load_payload_get(load_job *job, uint32_t number, sluice_error *err)
+{
+    char name[WK_SPOOL_NAME];
+    pf_buffer buffer = {0};
+    bool found = false;
+    sluice_status status;
+
+    if (job->payload.ready && job->payload.number == number)
+        return SLUICE_OK;
+    load_payload_drop(job);
+    payload_name(number, name);
+    PF_GOTO(status, done, wk_spool_get(&job->spool, name, &buffer, &found, err));
+    if (!found || buffer.length != sizeof job->payload.identity.bytes) {
+        status = pf_fail(err, SLUICE_INTERNAL, "payload %u of the load is missing", number);
+        goto done;
+    }
+    memcpy(job->payload.identity.bytes, buffer.data, buffer.length);
+    PF_GOTO(status, done, st_schema_fetch(job->spool.volume, &job->payload.identity, &job->payload.schema, err));
+    for (uint32_t i = 0; i < job->spec->input_count; i++) {
+        load_file *file = &job->files[i];
+        file->type = st_schema_find(job->payload.schema, job->spec->inputs[i].type);
+        if (file->type == NULL) {
+            status = pf_fail_private(err, SLUICE_USAGE, "an input names an unknown type", "there is no type \"%s\"",
+                                     job->spec->inputs[i].type);
+            goto done;
+        }
+        PF_GOTO(status, done, map_columns(job, i, err));
+    }
+    job->payload.number = number;
+    job->payload.ready = true;
+done:
+    pf_buffer_free(&buffer);
+    if (status != SLUICE_OK)
+        load_payload_drop(job);
+    return status;
+}
+
+/* The payload of this schema: an earlier conductor's, or the next one. */
+sluice_status load_payload_begin(load_job *job, const st_view *base, sluice_error *err)
+{
+    pf_buffer buffer = {0};
+    sluice_status status = SLUICE_OK;
+    const pf_sha256 *identity = &base->schema_identity;
+
+    for (uint32_t number = 0; number < LOAD_PAYLOADS; number++) {
+        char name[WK_SPOOL_NAME];
+        bool found = false;
+        payload_name(number, name);
+        PF_GOTO(status, done, wk_spool_put(&job->spool, name, identity->bytes, sizeof identity->bytes, NULL, err));
+        PF_GOTO(status, done, wk_spool_get(&job->spool, name, &buffer, &found, err));
+        if (found && buffer.length == sizeof identity->bytes &&
+            memcmp(buffer.data, identity->bytes, buffer.length) == 0) {
+            status = load_payload_get(job, number, err);
+            goto done;
+        }
+    }
+    status = pf_fail(err, SLUICE_REBASE_EXHAUSTED, "the schema changed %u times under the load", LOAD_PAYLOADS);
+done:
+    pf_buffer_free(&buffer);
+    return status;
+}
+
+/* ---- one chunk ---- */
+
+static void staged_name(uint32_t payload, uint32_t task, char ret_name[WK_SPOOL_NAME])
+{
+    (void)snprintf(ret_name, WK_SPOOL_NAME, "task-%u-%u.json", LOAD_ROWS + payload, task);
+}
+
+/* A node type that an input up to `last` has edges of: its rows are needed to judge them. */
+static bool is_end_of_earlier(const load_job *job, const st_type_def *type, uint32_t last)
+{
+    for (uint32_t i = 0; i <= last && i < job->spec->input_count; i++) {
+        const st_type_def *edge = job->files[i].type;
+        if (edge->edge &&
+            (&job->payload.schema->types[edge->from] == type || &job->payload.schema->types[edge->to] == type))
+            return true;
+    }
+    return false;
+}
+
+/* A strict load that has met a fault is lost; chunks behind that fault need not be read, except nodes that edges before
+ * it may name. The mark is the first fault met, not the least; so what lies before the least is always read. */
+static sluice_status is_behind_stop(load_job *job, uint32_t input, uint32_t chunk, bool *ret_behind, sluice_error *err)
+{
+    pf_buffer buffer = {0};
+    bool found = false;
+    uint32_t stop[2];
+    sluice_status status = SLUICE_OK;
+
+    *ret_behind = false;
+    if (job->spec->options->skip_bad_rows)
+        return SLUICE_OK;
+    status = wk_spool_get(&job->spool, STOP_NAME, &buffer, &found, err);
+    if (status == SLUICE_OK && found && buffer.length == sizeof stop) {
+        memcpy(stop, buffer.data, sizeof stop);
+        bool behind = input > stop[0] || (input == stop[0] && chunk > stop[1]);
+        *ret_behind = behind && !is_end_of_earlier(job, job->files[input].type, stop[0]);
+    }
+    pf_buffer_free(&buffer);
+    return status;
+}
+
+static void advance(void *context, uint64_t rows, uint64_t bytes)
+{
+    load_job *job = context;
+    if (job->executor->advance)
+        job->executor->advance(job->executor->context, rows, bytes);
+}
+
+static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_t chunk, wk_staged *ret_staged,
+                           sluice_error *err)
+{
+    const load_file *file = &job->files[input];
+    bool behind = false;
+
+    *ret_staged = (wk_staged){.table = file->type->table, .argument = input, .chunk = chunk};
+    PF_TRY(is_behind_stop(job, input, chunk, &behind, err));
+    if (file->fault.present) {
+        ret_staged->damaged = true;
+        ret_staged->least = file->fault;
+    }
+    if (behind || file->fault.present)
+        return SLUICE_OK;
+    wk_stage request = {.spool = &job->spool,
+                        .number = ((uint64_t)job->payload.number << 40) + (uint64_t)task * NAMES_PER_TASK,
+                        .view = load_chunk_view(job, input, chunk),
+                        .argument = input,
+                        .chunk = chunk,
+                        .shape = &file->shape,
+                        .has_header = job->spec->inputs[input].has_header,
+                        .compress = job->spec->options->compress,
+                        .rows = {.schema = job->payload.schema,
+                                 .type = file->type,
+                                 .mapping = &file->mapping,
+                                 .lexer = &file->lexer,
+                                 .null_token = job->spec->inputs[input].dialect.null_token},
+                        .advance = advance,
+                        .advance_context = job};
+    return wk_stage_chunk(&request, ret_staged, err);
+}
+
+static sluice_status leave_result(load_job *job, const char *name, const wk_staged *staged, sluice_error *err)
+{
+    pf_buffer buffer = {0};
+    uint32_t place[2] = {staged->argument, staged->chunk};
+    sluice_status status = SLUICE_OK;
+
+    if (staged->least.present && !job->spec->options->skip_bad_rows)
+        PF_GOTO(status, done, wk_spool_put(&job->spool, STOP_NAME, place, sizeof place, NULL, err));
+    PF_GOTO(status, done, wk_staged_encode(staged, &buffer, err));
+    PF_GOTO(status, done, wk_spool_put(&job->spool, name, buffer.data, buffer.length, NULL, err));
+    status = PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
+done:
+    pf_buffer_free(&buffer);
+    return status;
+}
+
+sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err)
+{
+    char name[WK_SPOOL_NAME];
+    uint32_t input, chunk;
+    bool done = false;
+    wk_staged staged = {0};
+    sluice_status status;
+
+    staged_name(job->payload.number, task, name);
+    PF_TRY(wk_spool_has(&job->spool, name, &done, err));
+    if (done)
+        return SLUICE_OK;
+    PF_TRY(load_places_get(job, err));
+    load_find_chunk(job, task, &input, &chunk);
+    status = stage(job, task, input, chunk, &staged, err);
+    if (status == SLUICE_OK)
+        status = leave_result(job, name, &staged, err);
+    wk_staged_free(&staged);
+    return status;
+}
+
+/* ---- the catalogue ---- */
+
+void load_catalogue_drop(load_job *job)
+{
+    for (uint32_t i = 0; i < job->catalogue.count; i++) {
+        wk_staged_free(&job->catalogue.items[i]);
+        if (job->catalogue.dead)
+            st_row_set_free(job->catalogue.dead[i]);
+    }
+    free(job->catalogue.items);
+    free(job->catalogue.dead);
+    job->catalogue = (wk_catalogue){0};
+    job->has_catalogue = false;
+}
+
+sluice_status load_catalogue_get(load_job *job, sluice_error *err)
+{
+    pf_buffer buffer = {0};
+    sluice_status status = SLUICE_OK;
+
+    if (job->has_catalogue)
+        return SLUICE_OK;
+    load_catalogue_drop(job);
+    job->catalogue.items = calloc((size_t)job->chunk_count + 1, sizeof *job->catalogue.items);
+    if (job->catalogue.items == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t task = 0; task < job->chunk_count; task++) {
+        char name[WK_SPOOL_NAME];
+        bool found = false;
+        staged_name(job->payload.number, task, name);
+        PF_GOTO(status, done, wk_spool_get(&job->spool, name, &buffer, &found, err));
+        if (!found) {
+            status = pf_fail(err, SLUICE_INTERNAL, "the result of row task %u is missing", task);
+            goto done;
+        }
+        PF_GOTO(status, done, wk_staged_decode(buffer.data, buffer.length, &job->catalogue.items[task], err));
+        job->catalogue.count++;
+    }
+    job->has_catalogue = true;
+done:
+    pf_buffer_free(&buffer);
+    if (status != SLUICE_OK)
+        load_catalogue_drop(job);
+    return status;
+}
+
+void load_rows_least(const load_job *job, bool damage_only, wk_fault *ret_fault)
+{
+    *ret_fault = (wk_fault){0};
+    for (uint32_t i = 0; i < job->catalogue.count; i++)
+        if (!damage_only || job->catalogue.items[i].damaged)
+            wk_fault_least(ret_fault, &job->catalogue.items[i].least);
+}

@@ -1,0 +1,349 @@
+#include "worker/ingest/probe.h"
+
+#include "platform/check.h"
+#include "worker/ingest/group.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define RANGE_ENTRIES (UINT64_C(1) << 20) /* about so many entries of the load in one range */
+#define RANGES_MAX    4096u
+
+/* ---- what is to be checked ---- */
+
+static uint64_t entries_of(const wk_catalogue *catalogue, const st_type_def *type, const wk_run_plan *plan)
+{
+    uint64_t entries = 0;
+
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        const wk_staged *item = &catalogue->items[i];
+        for (uint32_t r = 0; item->table == type->table && r < item->add.run_count; r++)
+            if (item->add.runs[r].use == plan->use && item->add.runs[r].unique == plan->unique)
+                entries += item->add.runs[r].info.entries;
+    }
+    return entries;
+}
+
+static bool is_in_catalogue(const wk_catalogue *catalogue, const st_type_def *type)
+{
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        if (catalogue->items[i].table == type->table && catalogue->items[i].add.fragment.rows > 0)
+            return true;
+    return false;
+}
+
+static void add_probe(wk_probe *probes, uint32_t *count, wk_rule rule, const st_type_def *type, const st_type_def *node,
+                      const wk_run_plan *plan, uint64_t limit)
+{
+    probes[(*count)++] = (wk_probe){.rule = rule, .type = type, .node = node, .plan = *plan, .limit = limit};
+}
+
+static void add_probes_of(const st_schema *schema, const st_type_def *type, const wk_run_plan *plan, wk_probe *probes,
+                          uint32_t *count)
+{
+    const st_type_def *node = NULL;
+    uint64_t limit = ST_NO_LIMIT;
+
+    switch (plan->use) {
+    case ST_RUN_KEY:
+        add_probe(probes, count, type->edge ? WK_RULE_IDENTITY : WK_RULE_KEY, type, NULL, plan, 0);
+        break;
+    case ST_RUN_UNIQUE:
+        add_probe(probes, count, WK_RULE_UNIQUE, type, NULL, plan, 0);
+        break;
+    case ST_RUN_FROM:
+    case ST_RUN_TO:
+        node = &schema->types[plan->use == ST_RUN_FROM ? type->from : type->to];
+        limit = plan->use == ST_RUN_FROM ? type->max_out : type->max_in;
+        add_probe(probes, count, WK_RULE_ENDS, type, node, plan, 0);
+        if (limit != ST_NO_LIMIT)
+            add_probe(probes, count, WK_RULE_COUNTS, type, node, plan, limit);
+        break;
+    }
+}
+
+static int by_rule(const void *a, const void *b)
+{
+    const wk_probe *left = a, *right = b;
+    return (left->rule > right->rule) - (left->rule < right->rule);
+}
+
+sluice_status wk_probes_make(const st_schema *schema, const wk_catalogue *catalogue, wk_probe **ret_probes,
+                             uint32_t *ret_count, sluice_error *err)
+{
+    wk_probe *probes = NULL;
+    uint32_t count = 0, room = 0;
+
+    *ret_probes = NULL;
+    *ret_count = 0;
+    for (uint32_t t = 0; t < schema->type_count; t++) {
+        const st_type_def *type = &schema->types[t];
+        wk_run_plan *plans = NULL;
+        uint32_t plan_count = 0;
+        if (!is_in_catalogue(catalogue, type))
+            continue;
+        sluice_status status = wk_run_plans(type, &plans, &plan_count, err);
+        room += 2 * plan_count;
+        wk_probe *grown = status == SLUICE_OK ? realloc(probes, ((size_t)room + 1) * sizeof *probes) : NULL;
+        if (grown == NULL) {
+            free(plans);
+            free(probes);
+            return status == SLUICE_OK ? pf_fail_memory(err) : status;
+        }
+        probes = grown;
+        for (uint32_t p = 0; p < plan_count; p++)
+            add_probes_of(schema, type, &plans[p], probes, &count);
+        free(plans);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        probes[i].entries = entries_of(catalogue, probes[i].type, &probes[i].plan);
+    /* Stable, since types and plans come in one order and sorting moves rules only: see the test of order. */
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t j = i; j > 0 && by_rule(&probes[j - 1], &probes[j]) > 0; j--) {
+            wk_probe swapped = probes[j];
+            probes[j] = probes[j - 1];
+            probes[j - 1] = swapped;
+        }
+    *ret_probes = probes;
+    *ret_count = count;
+    return SLUICE_OK;
+}
+
+uint32_t wk_probe_ranges(const wk_probe *probe)
+{
+    uint64_t ranges = probe->entries / RANGE_ENTRIES + 1;
+    return ranges < RANGES_MAX ? (uint32_t)ranges : RANGES_MAX;
+}
+
+wk_range wk_probe_range(uint32_t ranges, uint32_t number)
+{
+    uint64_t width = ranges > 1 ? UINT64_MAX / ranges : UINT64_MAX;
+
+    PF_ASSERT(number < ranges);
+    return (wk_range){.low = number == 0 ? 0 : number * width + 1,
+                      .high = number + 1 == ranges ? UINT64_MAX : (number + 1) * width};
+}
+
+/* ---- checking ---- */
+
+typedef struct checking {
+    const wk_probe_run *run;
+    const wk_probe *probe;
+    bool exact;
+    wk_side *load, *base; /* of the type whose rows are checked */
+    wk_side *node_load, *node_base;
+    wk_run_plan node_plan; /* the node's key */
+    wk_stream *stream;     /* the load's entries, which drive the check */
+    wk_lookup *lookup_load, *lookup_base;
+    wk_places places;
+    wk_group group;
+} checking;
+
+/* Do equal hashes of this plan's keys prove that they are equal? A matter of types only. */
+static sluice_status find_exact(const st_schema *schema, const st_type_def *type, const wk_run_plan *plan,
+                                bool *ret_exact, sluice_error *err)
+{
+    st_column_spec *specs = NULL;
+    uint32_t count = 0;
+    st_column column = {0};
+    const st_column *only = &column;
+
+    *ret_exact = false;
+    if (plan->count != 1)
+        return SLUICE_OK;
+    PF_TRY(st_type_columns(schema, type, &specs, &count, err));
+    column.type = specs[plan->columns[0]].type;
+    if (column.type != ST_STRUCT)
+        *ret_exact = st_key_hash_is_exact(&only, 1);
+    st_type_columns_free(specs, count);
+    return SLUICE_OK;
+}
+
+static sluice_status report(checking *c, const wk_place *place, const wk_place *other, sluice_error *err)
+{
+    wk_event event = {
+        .probe = c->run->number, .item = wk_side_item(place->side, place->fragment), .position = place->position};
+
+    if (other) {
+        event.has_other = true;
+        event.other_in_base = wk_side_is_base(other->side);
+        event.other_item = event.other_in_base ? other->fragment : wk_side_item(other->side, other->fragment);
+        event.other_position = other->position;
+    }
+    return c->run->each(c->run->context, &event, err);
+}
+
+/* Key, unique, identity: the entries of one hash, the first of which was taken already. */
+static sluice_status check_new(checking *c, uint64_t hash, wk_place place, sluice_error *err)
+{
+    const wk_run_plan *plan = &c->probe->plan;
+    uint64_t next;
+
+    wk_group_clear(&c->group, c->exact);
+    for (uint32_t i = 0; i < c->places.count; i++)
+        PF_TRY(wk_group_add(&c->group, &c->places.items[i], plan, err));
+    for (;;) {
+        uint32_t member;
+        PF_TRY(wk_group_find(&c->group, &place, plan, &member, err));
+        if (member != UINT32_MAX)
+            PF_TRY(report(c, &place, &c->group.members.items[member], err));
+        else
+            PF_TRY(wk_group_add(&c->group, &place, plan, err));
+        if (!wk_stream_peek(c->stream, &next) || next != hash)
+            return SLUICE_OK;
+        PF_TRY(wk_stream_next(c->stream, &place, err));
+    }
+}
+
+static sluice_status run_new(checking *c, sluice_error *err)
+{
+    uint64_t hash, next;
+    wk_place place;
+
+    while (wk_stream_peek(c->stream, &hash)) {
+        c->places.count = 0;
+        PF_TRY(wk_lookup_find(c->lookup_base, hash, c->exact, &c->places, err));
+        PF_TRY(wk_stream_next(c->stream, &place, err));
+        if (c->places.count == 0 && (!wk_stream_peek(c->stream, &next) || next != hash))
+            continue; /* alone with its hash */
+        PF_TRY(check_new(c, hash, place, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status run_ends(checking *c, sluice_error *err)
+{
+    uint64_t hash, next;
+    wk_place place;
+
+    while (wk_stream_peek(c->stream, &hash)) {
+        c->places.count = 0;
+        PF_TRY(wk_lookup_find(c->lookup_load, hash, c->exact, &c->places, err));
+        if (!c->exact || c->places.count == 0)
+            PF_TRY(wk_lookup_find(c->lookup_base, hash, c->exact, &c->places, err));
+        if (c->exact && c->places.count > 0) {
+            PF_TRY(wk_stream_skip_hash(c->stream, hash, err));
+            continue;
+        }
+        wk_group_clear(&c->group, c->exact);
+        for (uint32_t i = 0; i < c->places.count; i++)
+            PF_TRY(wk_group_add(&c->group, &c->places.items[i], &c->node_plan, err));
+        while (wk_stream_peek(c->stream, &next) && next == hash) {
+            uint32_t member;
+            PF_TRY(wk_stream_next(c->stream, &place, err));
+            PF_TRY(wk_group_find(&c->group, &place, &c->probe->plan, &member, err));
+            if (member == UINT32_MAX)
+                PF_TRY(report(c, &place, NULL, err));
+        }
+    }
+    return SLUICE_OK;
+}
+
+/* Ends that are row ids: nodes of the base only. */
+static sluice_status run_row_ids(checking *c, sluice_error *err)
+{
+    st_table_reader *reader = NULL;
+    uint64_t hash, next;
+
+    PF_TRY(st_table_reader_get(c->run->base, c->probe->node->table, &reader, err));
+    while (wk_stream_peek(c->stream, &hash)) {
+        bool found = false, first = true;
+        while (wk_stream_peek(c->stream, &next) && next == hash) {
+            wk_place place;
+            PF_TRY(wk_stream_next(c->stream, &place, err));
+            if (first || !c->exact) {
+                wk_key key;
+                uint32_t fragment;
+                uint64_t position;
+                PF_TRY(wk_side_key(place.side, &c->probe->plan, place.fragment, place.position, &key, err));
+                PF_TRY(st_table_find_key(reader, key.columns, key.count, key.row, &found, &fragment, &position, err));
+                first = false;
+            }
+            if (!found)
+                PF_TRY(report(c, &place, NULL, err));
+        }
+    }
+    return SLUICE_OK;
+}
+
+/* Counts one more edge of the node that `place` names; *ret_count is how many there are now. */
+static sluice_status count_one(checking *c, const wk_place *place, uint64_t *ret_count, sluice_error *err)
+{
+    uint32_t member;
+
+    PF_TRY(wk_group_find(&c->group, place, &c->probe->plan, &member, err));
+    if (member == UINT32_MAX) {
+        PF_TRY(wk_group_add(&c->group, place, &c->probe->plan, err));
+        member = c->group.members.count - 1;
+    }
+    *ret_count = ++c->group.counts[member];
+    return SLUICE_OK;
+}
+
+static sluice_status run_counts(checking *c, sluice_error *err)
+{
+    uint64_t hash, next, count;
+    wk_place place;
+
+    while (wk_stream_peek(c->stream, &hash)) {
+        c->places.count = 0;
+        PF_TRY(wk_lookup_find(c->lookup_base, hash, false, &c->places, err));
+        wk_group_clear(&c->group, c->exact);
+        for (uint32_t i = 0; i < c->places.count; i++)
+            PF_TRY(count_one(c, &c->places.items[i], &count, err));
+        while (wk_stream_peek(c->stream, &next) && next == hash) {
+            PF_TRY(wk_stream_next(c->stream, &place, err));
+            PF_TRY(count_one(c, &place, &count, err));
+            if (count > c->probe->limit)
+                PF_TRY(report(c, &place, NULL, err));
+        }
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status open_nodes(checking *c, uint64_t expected, sluice_error *err)
+{
+    const st_type_def *node = c->probe->node;
+
+    PF_TRY(wk_side_of_load(c->run->volume, node, c->run->catalogue, &c->node_load, err));
+    PF_TRY(wk_side_of_base(c->run->base, node, &c->node_base, err));
+    for (uint32_t i = 0; i < node->key_count; i++)
+        c->node_plan.columns[c->node_plan.count++] = node->key[i];
+    PF_TRY(wk_lookup_open(c->node_load, ST_RUN_KEY, 0, c->run->range, expected, &c->lookup_load, err));
+    return wk_lookup_open(c->node_base, ST_RUN_KEY, 0, c->run->range, expected, &c->lookup_base, err);
+}
+
+static sluice_status check(checking *c, sluice_error *err)
+{
+    const wk_probe *probe = c->probe;
+    uint64_t expected = probe->entries / wk_probe_ranges(probe) + 1;
+
+    PF_TRY(find_exact(st_snapshot_view(c->run->base)->schema, probe->type, &probe->plan, &c->exact, err));
+    PF_TRY(wk_side_of_load(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
+    PF_TRY(wk_stream_open(c->load, probe->plan.use, probe->plan.unique, c->run->range, &c->stream, err));
+    if (probe->rule == WK_RULE_ENDS) {
+        if (probe->node->key_count == 0)
+            return run_row_ids(c, err);
+        PF_TRY(open_nodes(c, expected, err));
+        return run_ends(c, err);
+    }
+    PF_TRY(wk_side_of_base(c->run->base, probe->type, &c->base, err));
+    PF_TRY(wk_lookup_open(c->base, probe->plan.use, probe->plan.unique, c->run->range, expected, &c->lookup_base, err));
+    return probe->rule == WK_RULE_COUNTS ? run_counts(c, err) : run_new(c, err);
+}
+
+sluice_status wk_probe_check(const wk_probe_run *run, sluice_error *err)
+{
+    checking c = {.run = run, .probe = run->probe};
+    sluice_status status = check(&c, err);
+
+    wk_group_free(&c.group);
+    wk_places_free(&c.places);
+    wk_lookup_close(c.lookup_load);
+    wk_lookup_close(c.lookup_base);
+    wk_stream_close(c.stream);
+    wk_side_close(c.load);
+    wk_side_close(c.base);
+    wk_side_close(c.node_load);
+    wk_side_close(c.node_base);
+    return status;
+}

@@ -1,0 +1,68 @@
+/*
+ * Probes: the rules that look at more than one record (DESIGN 4 "plan half"), each over one range of key hashes, so
+ * that the ranges of one rule can be checked by different workers and together say the same whatever their number.
+ *
+ *   key       a node's key is new: neither in the base nor earlier in the input
+ *   unique    so is a unique tuple (tuples with a null never collide)
+ *   ends      the nodes that an edge names exist, in the base or in the input
+ *   identity  an edge of a keyed type is new
+ *   counts    no node has more edges of a type than it may have, base and input together
+ *
+ * Runs are joined by hash; an equal hash is confirmed on the key itself unless it proves it. What a rule refuses is
+ * always the later record: with "insert" the first in order of the input wins.
+ */
+#ifndef WORKER_INGEST_PROBE_H
+#define WORKER_INGEST_PROBE_H
+
+#include "worker/ingest/stream.h"
+
+typedef enum wk_rule { /* in the order of the phases of a skipping load; also wk_fault.rule */
+                       WK_RULE_ROW,
+                       WK_RULE_KEY,
+                       WK_RULE_UNIQUE,
+                       WK_RULE_ENDS,
+                       WK_RULE_IDENTITY,
+                       WK_RULE_COUNTS,
+                       WK_RULE_END
+} wk_rule;
+
+typedef struct wk_probe {
+    wk_rule rule;
+    const st_type_def *type; /* whose rows are checked */
+    const st_type_def *node; /* ends and counts: the type of that end */
+    wk_run_plan plan;        /* the run that drives it */
+    uint64_t limit;          /* counts */
+    uint64_t entries;        /* in the load's runs */
+} wk_probe;
+
+/* A row that a rule refuses. */
+typedef struct wk_event {
+    uint32_t probe;
+    uint32_t item; /* of the catalogue */
+    uint64_t position;
+    bool has_other, other_in_base; /* the row that was there first */
+    uint32_t other_item;
+    uint64_t other_position;
+} wk_event;
+typedef sluice_status wk_event_fn(void *context, const wk_event *event, sluice_error *err);
+
+/* Everything that has to be checked for what a catalogue holds; in order of rules. The caller frees the array. */
+sluice_status wk_probes_make(const st_schema *schema, const wk_catalogue *catalogue, wk_probe **ret_probes,
+                             uint32_t *ret_count, sluice_error *err);
+/* Into how many ranges a probe is cut: by its entries, never by the number of workers. */
+uint32_t wk_probe_ranges(const wk_probe *probe);
+wk_range wk_probe_range(uint32_t ranges, uint32_t number);
+
+typedef struct wk_probe_run {
+    pf_volume *volume;
+    st_snapshot *base;
+    const wk_catalogue *catalogue;
+    const wk_probe *probe;
+    uint32_t number; /* goes into the events */
+    wk_range range;
+    wk_event_fn *each;
+    void *context;
+} wk_probe_run;
+sluice_status wk_probe_check(const wk_probe_run *run, sluice_error *err);
+
+#endif

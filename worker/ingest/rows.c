@@ -1,0 +1,422 @@
+#include "worker/ingest/rows.h"
+
+#include "platform/check.h"
+#include "store/fragment/key.h"
+#include "store/read/snapshot.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Members that together must keep the limit of a key: a node's key, an end, an edge's own key, a unique tuple. */
+typedef struct key_group {
+    uint32_t *columns; /* in the type's layout; an end is one column */
+    uint32_t count;
+    const char *what;
+} key_group;
+
+struct wk_rows {
+    wk_rows_setup setup;
+    size_t null_length;
+    st_column_spec *specs;
+    uint32_t count;
+    uint32_t ends; /* columns before the properties: 2 for edges */
+    st_column_builder **builders;
+    st_column *views;
+    wk_check *checks;                              /* per column */
+    wk_check (*member_checks)[ST_KEY_MEMBERS_MAX]; /* per member of from and to */
+    key_group *groups;                             /* only those that can exceed the limit */
+    uint32_t group_count;
+    uint64_t length, bytes;
+};
+
+/* ---- making ---- */
+
+static bool is_key_property(const st_type_def *type, uint32_t property)
+{
+    for (uint32_t i = 0; i < type->key_count; i++)
+        if (type->key[i] == property)
+            return true;
+    return false;
+}
+
+static sluice_status make_checks(wk_rows *rows, sluice_error *err)
+{
+    const st_type_def *type = rows->setup.type;
+
+    rows->checks = calloc(rows->count + 1, sizeof *rows->checks);
+    rows->member_checks = calloc(2, sizeof *rows->member_checks);
+    if (rows->checks == NULL || rows->member_checks == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < rows->count; i++) {
+        bool end = i < rows->ends;
+        const st_property *property = end ? NULL : &type->properties[i - rows->ends];
+        bool key = end || is_key_property(type, i - rows->ends);
+        PF_TRY(wk_check_make(property, rows->specs[i].type, key, &rows->checks[i], err));
+        for (uint32_t m = 0; end && m < rows->specs[i].child_count; m++)
+            PF_TRY(wk_check_make(NULL, rows->specs[i].children[m].type, true, &rows->member_checks[i][m], err));
+    }
+    return SLUICE_OK;
+}
+
+static bool can_be_long(const st_column_spec *spec)
+{
+    if (spec->type == ST_STRING || spec->type == ST_BYTES)
+        return true;
+    return spec->child_count > 0; /* of several members, one may be long, and all together */
+}
+
+static sluice_status add_group(wk_rows *rows, const uint32_t *columns, uint32_t count, uint32_t offset,
+                               const char *what, sluice_error *err)
+{
+    key_group *group = &rows->groups[rows->group_count];
+    bool can = count > ST_KEY_MEMBERS_MAX;
+
+    for (uint32_t i = 0; i < count; i++)
+        can |= can_be_long(&rows->specs[columns[i] + offset]);
+    if (!can)
+        return SLUICE_OK;
+    group->columns = calloc(count, sizeof *group->columns);
+    if (group->columns == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < count; i++)
+        group->columns[i] = columns[i] + offset;
+    group->count = count;
+    group->what = what;
+    rows->group_count++;
+    return SLUICE_OK;
+}
+
+static sluice_status make_groups(wk_rows *rows, sluice_error *err)
+{
+    const st_type_def *type = rows->setup.type;
+
+    rows->groups = calloc(rows->ends + 1 + type->unique_count, sizeof *rows->groups);
+    if (rows->groups == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < rows->ends; i++)
+        PF_TRY(add_group(rows, &i, 1, 0, "a key", err));
+    PF_TRY(add_group(rows, type->key, type->key_count, rows->ends, "a key", err));
+    for (uint32_t i = 0; i < type->unique_count; i++)
+        PF_TRY(add_group(rows, type->uniques[i].properties, type->uniques[i].count, rows->ends, "a unique value", err));
+    return SLUICE_OK;
+}
+
+sluice_status wk_rows_make(const wk_rows_setup *setup, wk_rows **ret_rows, sluice_error *err)
+{
+    sluice_status status;
+    wk_rows *rows = calloc(1, sizeof *rows);
+
+    if (rows == NULL)
+        return pf_fail_memory(err);
+    rows->setup = *setup;
+    rows->ends = setup->type->edge ? 2 : 0;
+    rows->null_length = setup->null_token ? strlen(setup->null_token) : 0;
+    PF_GOTO(status, failed, st_type_columns(setup->schema, setup->type, &rows->specs, &rows->count, err));
+    rows->builders = calloc(rows->count + 1, sizeof(st_column_builder *));
+    rows->views = calloc(rows->count + 1, sizeof *rows->views);
+    if (rows->builders == NULL || rows->views == NULL) {
+        status = pf_fail_memory(err);
+        goto failed;
+    }
+    for (uint32_t i = 0; i < rows->count; i++)
+        PF_GOTO(status, failed, st_column_builder_new(&rows->specs[i], &rows->builders[i], err));
+    PF_GOTO(status, failed, make_checks(rows, err));
+    PF_GOTO(status, failed, make_groups(rows, err));
+    *ret_rows = rows;
+    return SLUICE_OK;
+failed:
+    wk_rows_free(rows);
+    return status;
+}
+
+void wk_rows_free(wk_rows *rows)
+{
+    if (rows == NULL)
+        return;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (rows->builders)
+            st_column_builder_free(rows->builders[i]);
+        if (rows->checks)
+            wk_check_free(&rows->checks[i]);
+        for (uint32_t m = 0; rows->member_checks && i < rows->ends && m < ST_KEY_MEMBERS_MAX; m++)
+            wk_check_free(&rows->member_checks[i][m]);
+    }
+    for (uint32_t i = 0; i < rows->group_count; i++)
+        free(rows->groups[i].columns);
+    free(rows->groups);
+    free(rows->member_checks);
+    free(rows->checks);
+    free(rows->builders);
+    free(rows->views);
+    st_type_columns_free(rows->specs, rows->count);
+    free(rows);
+}
+
+/* ---- one value ---- */
+
+static bool refuse(wk_fault *fault, sluice_status code, const char *name, const char *what)
+{
+    wk_fault_set(fault, code, "column %s: %s", name, what);
+    return false;
+}
+
+/* A value that the text parser did not take. Only what concerns the text itself is a fault; the rest is an error. */
+static sluice_status not_taken(const char *name, const sluice_error *error, wk_fault *fault, sluice_error *err)
+{
+    if (error->code == SLUICE_CONSTRAINT_TYPE) {
+        wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %s: %s", name, error->text);
+        return SLUICE_OK;
+    }
+    if (err)
+        *err = *error;
+    return error->code;
+}
+
+/* Neither a value nor a quoted nothing: the default (an empty field only), else null, where that may be. */
+static sluice_status add_nothing(wk_rows *rows, uint32_t column, bool may_default, const char *name, wk_fault *fault,
+                                 sluice_error *err)
+{
+    const st_property *property = column < rows->ends ? NULL : &rows->setup.type->properties[column - rows->ends];
+
+    if (may_default && property && property->default_value.present)
+        return st_value_append(&property->default_value, rows->builders[column], err);
+    if (rows->specs[column].nullable)
+        return st_append_null(rows->builders[column], err);
+    (void)refuse(fault, SLUICE_CONSTRAINT_NULL, name, "there is no value, and it may not be null");
+    return SLUICE_OK;
+}
+
+static sluice_status add_text(const st_column_spec *spec, st_column_builder *builder, const wk_check *check,
+                              const char *name, const char *text, size_t length, wk_fault *fault, sluice_error *err)
+{
+    sluice_error error;
+
+    if (length > WK_VALUE_MAX) {
+        wk_fault_set(fault, SLUICE_RESOURCE_LIMIT, "column %s: a value of %zu bytes is longer than the limit of %llu",
+                     name, length, (unsigned long long)WK_VALUE_MAX);
+        return SLUICE_OK;
+    }
+    if (spec->type == ST_STRING && length > 0 && memchr(text, 0, length) != NULL) {
+        (void)refuse(fault, SLUICE_INPUT_SYNTAX, name, "there is a NUL byte in the text");
+        return SLUICE_OK;
+    }
+    if (st_value_parse(spec, text, length, builder, &error) != SLUICE_OK)
+        return not_taken(name, &error, fault, err);
+    if (check->any) {
+        st_column view;
+        st_builder_view(builder, &view);
+        (void)wk_check_value(check, name, &view, view.length - 1, fault);
+    }
+    return SLUICE_OK;
+}
+
+static bool is_null_token(const wk_rows *rows, unsigned flags, const char *text, size_t length)
+{
+    return rows->setup.null_token && !(flags & WK_FIELD_QUOTED) && length == rows->null_length &&
+           memcmp(text, rows->setup.null_token, length) == 0;
+}
+
+/* A value of the mapped columns of a record. The text still has its escapes, since a null token is compared as it
+ * stands. */
+static sluice_status add_mapped(wk_rows *rows, const wk_target *target, wk_record *record, uint32_t i, wk_fault *fault,
+                                sluice_error *err)
+{
+    uint32_t column = target->column;
+    const wk_field *field = &record->fields[i];
+    const char *text = (const char *)record->text + field->start;
+    bool quoted = field->flags & WK_FIELD_QUOTED, member = target->kind == WK_TARGET_MEMBER;
+    bool nothing = field->length == 0 && !quoted, token = is_null_token(rows, field->flags, text, field->length);
+    size_t length;
+
+    if (nothing || token) {
+        if (!member)
+            return add_nothing(rows, column, nothing, target->name, fault, err);
+        (void)refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
+        return SLUICE_OK;
+    }
+    text = wk_csv_text(rows->setup.lexer, record, i, &length);
+    if (member)
+        return add_text(&rows->specs[column].children[target->member],
+                        st_builder_child(rows->builders[column], target->member),
+                        &rows->member_checks[column][target->member], target->name, text, length, fault, err);
+    return add_text(&rows->specs[column], rows->builders[column], &rows->checks[column], target->name, text, length,
+                    fault, err);
+}
+
+static sluice_status add_field(wk_rows *rows, wk_record *record, uint32_t i, wk_fault *fault, sluice_error *err)
+{
+    const wk_target *target = &rows->setup.mapping->targets[i];
+    unsigned flags = record->fields[i].flags;
+    const char *name = target->name;
+    char shown[WK_SHOWN_ROOM];
+    size_t length;
+
+    fault->column = i;
+    if (flags & (WK_FIELD_JUNK | WK_FIELD_BARE_CR)) {
+        (void)refuse(fault, SLUICE_INPUT_SYNTAX, name[0] ? name : "without a name",
+                     (flags & WK_FIELD_JUNK) ? "there is text behind the closing quote"
+                                             : "there is a carriage return without a line feed outside quotes");
+        return SLUICE_OK;
+    }
+    switch (target->kind) {
+    case WK_TARGET_COLUMN:
+    case WK_TARGET_MEMBER:
+        return add_mapped(rows, target, record, i, fault, err);
+    case WK_TARGET_LABEL: {
+        const char *text = wk_csv_text(rows->setup.lexer, record, i, &length);
+        if (length != strlen(rows->setup.type->name) || memcmp(text, rows->setup.type->name, length) != 0)
+            wk_fault_set(fault, SLUICE_CONSTRAINT_CHECK, "column %s: %s is not the type %s", name,
+                         wk_shown(text, length, shown), rows->setup.type->name);
+        break;
+    }
+    case WK_TARGET_NAMELESS:
+        if (record->fields[i].length > 0)
+            wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "column %u has no name, and holds %s", i + 1,
+                         wk_shown(record->text + record->fields[i].start, record->fields[i].length, shown));
+        break;
+    case WK_TARGET_IGNORE:
+        break;
+    }
+    return SLUICE_OK;
+}
+
+/* ---- one record ---- */
+
+static uint64_t member_bytes(const st_column *column, uint64_t row)
+{
+    uint64_t bytes = 0;
+
+    if (column->type == ST_STRING || column->type == ST_BYTES)
+        return 4 + (uint64_t)(column->offsets[row + 1] - column->offsets[row]);
+    if (column->child_count == 0)
+        return 4 + 8;
+    for (uint32_t i = 0; i < column->child_count; i++)
+        bytes += member_bytes(&column->children[i], row);
+    return bytes;
+}
+
+/* The input column that a column of the type comes from, for the place of a fault. */
+static uint32_t field_of(const wk_rows *rows, uint32_t column)
+{
+    const wk_mapping *mapping = rows->setup.mapping;
+
+    for (uint32_t i = 0; i < mapping->field_count; i++)
+        if ((mapping->targets[i].kind == WK_TARGET_COLUMN || mapping->targets[i].kind == WK_TARGET_MEMBER) &&
+            mapping->targets[i].column == column)
+            return i;
+    return 0;
+}
+
+static void check_groups(wk_rows *rows, wk_fault *fault)
+{
+    for (uint32_t g = 0; g < rows->group_count && !fault->present; g++) {
+        const key_group *group = &rows->groups[g];
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < group->count; i++) {
+            st_column view;
+            st_builder_view(rows->builders[group->columns[i]], &view);
+            bytes += member_bytes(&view, rows->length);
+        }
+        if (bytes <= ST_KEY_BYTES_MAX)
+            continue;
+        fault->column = field_of(rows, group->columns[0]);
+        wk_fault_set(fault, SLUICE_RESOURCE_LIMIT, "column %s: %s of %llu bytes is longer than the limit of %u",
+                     rows->specs[group->columns[0]].name, group->what, (unsigned long long)bytes, ST_KEY_BYTES_MAX);
+    }
+}
+
+static bool has_members(const wk_rows *rows, uint32_t column)
+{
+    const wk_mapping *mapping = rows->setup.mapping;
+
+    for (uint32_t i = 0; i < mapping->field_count; i++)
+        if (mapping->targets[i].kind == WK_TARGET_MEMBER && mapping->targets[i].column == column)
+            return true;
+    return false;
+}
+
+/* Ends given by members are closed; what no input column fills gets its default, or null. */
+static sluice_status add_rest(wk_rows *rows, sluice_error *err)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (i < rows->ends) {
+            if (rows->specs[i].child_count > 0 && has_members(rows, i))
+                PF_TRY(st_append_struct(rows->builders[i], err));
+            continue;
+        }
+        if (rows->setup.mapping->present[i])
+            continue;
+        const st_property *property = &rows->setup.type->properties[i - rows->ends];
+        if (property->default_value.present)
+            PF_TRY(st_value_append(&property->default_value, rows->builders[i], err));
+        else
+            PF_TRY(st_append_null(rows->builders[i], err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status add_values(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err)
+{
+    if (record->count != rows->setup.mapping->field_count) {
+        fault->column = 0;
+        wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "there are %llu values for %u columns",
+                     (unsigned long long)record->count, rows->setup.mapping->field_count);
+        return SLUICE_OK;
+    }
+    for (uint32_t i = 0; i < record->kept && !fault->present; i++)
+        PF_TRY(add_field(rows, record, i, fault, err));
+    if (fault->present)
+        return SLUICE_OK;
+    PF_TRY(add_rest(rows, err));
+    check_groups(rows, fault);
+    return SLUICE_OK;
+}
+
+sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault, sluice_error *err)
+{
+    sluice_status status;
+
+    ret_fault->present = false;
+    status = add_values(rows, record, ret_fault, err);
+    if (status != SLUICE_OK || ret_fault->present) {
+        for (uint32_t i = 0; i < rows->count; i++)
+            st_builder_truncate(rows->builders[i], rows->length);
+        return status;
+    }
+    rows->length++;
+    rows->bytes += record->length;
+    return SLUICE_OK;
+}
+
+uint64_t wk_rows_length(const wk_rows *rows)
+{
+    return rows->length;
+}
+
+uint64_t wk_rows_bytes(const wk_rows *rows)
+{
+    return rows->bytes;
+}
+
+const st_column *wk_rows_columns(wk_rows *rows, uint32_t *ret_count)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        PF_ASSERT(st_builder_length(rows->builders[i]) == rows->length);
+        st_builder_view(rows->builders[i], &rows->views[i]);
+    }
+    *ret_count = rows->count;
+    return rows->views;
+}
+
+const st_column_spec *wk_rows_specs(const wk_rows *rows, uint32_t *ret_count)
+{
+    *ret_count = rows->count;
+    return rows->specs;
+}
+
+void wk_rows_reset(wk_rows *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++)
+        st_builder_truncate(rows->builders[i], 0);
+    rows->length = 0;
+    rows->bytes = 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * Rows: records of an input become values of a type's columns, checked by every rule that looks at one record only.
+ *
+ * A record is taken whole or not at all: when a value is bad, what was appended for it is taken back, and the fault of
+ * its least column is reported. A record with too few or too many values is faulty as a whole.
+ */
+#ifndef WORKER_INGEST_ROWS_H
+#define WORKER_INGEST_ROWS_H
+
+#include "worker/ingest/check.h"
+#include "worker/ingest/header.h"
+
+typedef struct wk_rows wk_rows;
+
+typedef struct wk_rows_setup {
+    const st_schema *schema;
+    const st_type_def *type;
+    const wk_mapping *mapping;
+    const wk_lexer *lexer;
+    const char *null_token; /* NULL: none */
+} wk_rows_setup;
+
+/* What `setup` points to must outlive it. */
+sluice_status wk_rows_make(const wk_rows_setup *setup, wk_rows **ret_rows, sluice_error *err);
+void wk_rows_free(wk_rows *rows); /* NULL allowed */
+/* Appends a record, or sets *ret_fault (column, code, text; its place is the caller's). */
+sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault, sluice_error *err);
+uint64_t wk_rows_length(const wk_rows *rows);
+/* Bytes of input behind the rows that it holds: what batches are measured by, so that they do not depend on pieces. */
+uint64_t wk_rows_bytes(const wk_rows *rows);
+/* The columns, in the type's layout; valid until the next add, reset or free. */
+const st_column *wk_rows_columns(wk_rows *rows, uint32_t *ret_count);
+const st_column_spec *wk_rows_specs(const wk_rows *rows, uint32_t *ret_count);
+void wk_rows_reset(wk_rows *rows);
+
+#endif

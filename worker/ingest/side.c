@@ -1,0 +1,175 @@
+#include "worker/ingest/side.h"
+
+#include "platform/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define OPEN_MAX 64u /* fragments of a load held open */
+
+typedef struct open_fragment {
+    st_fragment *fragment;
+    uint32_t number;
+    uint64_t used;
+} open_fragment;
+
+struct wk_side {
+    pf_volume *volume;
+    const st_type_def *type;
+    uint32_t count;
+    const wk_catalogue *catalogue; /* of a load */
+    uint32_t *items;               /* of the catalogue that are this table's */
+    open_fragment open[OPEN_MAX];
+    uint64_t clock;
+    st_table_reader *reader; /* of the base */
+};
+
+sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
+                              wk_side **ret_side, sluice_error *err)
+{
+    wk_side *side = calloc(1, sizeof *side);
+
+    if (side == NULL)
+        return pf_fail_memory(err);
+    side->items = calloc((size_t)catalogue->count + 1, sizeof *side->items);
+    if (side->items == NULL) {
+        free(side);
+        return pf_fail_memory(err);
+    }
+    side->volume = volume;
+    side->type = type;
+    side->catalogue = catalogue;
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        if (catalogue->items[i].table == type->table && catalogue->items[i].add.fragment.rows > 0)
+            side->items[side->count++] = i;
+    *ret_side = side;
+    return SLUICE_OK;
+}
+
+sluice_status wk_side_of_base(st_snapshot *base, const st_type_def *type, wk_side **ret_side, sluice_error *err)
+{
+    sluice_status status;
+    wk_side *side = calloc(1, sizeof *side);
+
+    if (side == NULL)
+        return pf_fail_memory(err);
+    side->type = type;
+    status = st_table_reader_get(base, type->table, &side->reader, err);
+    if (status != SLUICE_OK) {
+        free(side);
+        return status;
+    }
+    side->count = st_table_reader_fragments(side->reader);
+    *ret_side = side;
+    return SLUICE_OK;
+}
+
+void wk_side_close(wk_side *side)
+{
+    if (side == NULL)
+        return;
+    for (uint32_t i = 0; i < OPEN_MAX; i++)
+        st_fragment_close(side->open[i].fragment);
+    free(side->items);
+    free(side);
+}
+
+bool wk_side_is_base(const wk_side *side)
+{
+    return side->reader != NULL;
+}
+
+uint32_t wk_side_count(const wk_side *side)
+{
+    return side->count;
+}
+
+uint32_t wk_side_item(const wk_side *side, uint32_t fragment)
+{
+    PF_ASSERT(side->reader == NULL && fragment < side->count);
+    return side->items[fragment];
+}
+
+bool wk_side_is_dead(const wk_side *side, uint32_t fragment, uint64_t position)
+{
+    if (side->reader)
+        return st_table_reader_row_is_dead(side->reader, fragment, position);
+    const st_row_set *dead = side->catalogue->dead ? side->catalogue->dead[side->items[fragment]] : NULL;
+    return dead && st_row_set_contains(dead, position);
+}
+
+sluice_status wk_side_run(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique, st_run **ret_run,
+                          bool *ret_own, sluice_error *err)
+{
+    *ret_run = NULL;
+    *ret_own = side->reader == NULL;
+    if (side->reader)
+        return st_table_reader_run(side->reader, fragment, use, unique, ret_run, err);
+    const st_edit_add *add = &side->catalogue->items[side->items[fragment]].add;
+    for (uint32_t i = 0; i < add->run_count; i++)
+        if (add->runs[i].use == use && (use != ST_RUN_UNIQUE || add->runs[i].unique == unique))
+            return st_run_open(side->volume, side->type->table, &add->runs[i].info, ret_run, err);
+    return pf_fail(err, SLUICE_INTERNAL, "a staged fragment has no run of use %d", (int)use);
+}
+
+static sluice_status open_staged(wk_side *side, uint32_t fragment, st_fragment **ret_fragment, sluice_error *err)
+{
+    open_fragment *oldest = &side->open[0];
+
+    for (uint32_t i = 0; i < OPEN_MAX; i++) {
+        open_fragment *at = &side->open[i];
+        if (at->fragment && at->number == fragment) {
+            at->used = ++side->clock;
+            *ret_fragment = at->fragment;
+            return SLUICE_OK;
+        }
+        if (at->used < oldest->used)
+            oldest = at;
+    }
+    st_fragment_close(oldest->fragment);
+    oldest->fragment = NULL;
+    oldest->used = 0;
+    PF_TRY(st_fragment_open(side->volume, side->type->table,
+                            &side->catalogue->items[side->items[fragment]].add.fragment, &oldest->fragment, err));
+    oldest->number = fragment;
+    oldest->used = ++side->clock;
+    *ret_fragment = oldest->fragment;
+    return SLUICE_OK;
+}
+
+/* The column of a fragment that holds column `column` of the type's layout. */
+static int find_column(const wk_side *side, const st_fragment *fragment, uint32_t column)
+{
+    if (side->type->edge && column < 2)
+        return st_fragment_find_name(fragment, column == 0 ? "from" : "to");
+    return st_fragment_find_property(fragment, side->type->properties[column - (side->type->edge ? 2 : 0)].id);
+}
+
+sluice_status wk_side_key(wk_side *side, const wk_run_plan *plan, uint32_t fragment, uint64_t position, wk_key *ret_key,
+                          sluice_error *err)
+{
+    st_fragment *opened = NULL;
+    uint32_t batch = 0;
+
+    ret_key->count = 0;
+    if (side->reader)
+        PF_TRY(st_table_reader_fragment(side->reader, fragment, &opened, err));
+    else
+        PF_TRY(open_staged(side, fragment, &opened, err));
+    st_fragment_locate(opened, position, &batch, &ret_key->row);
+    for (uint32_t i = 0; i < plan->count; i++) {
+        int index = find_column(side, opened, plan->columns[i]);
+        st_column found;
+        if (index < 0)
+            return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks a column of its key",
+                           (unsigned long long)side->type->table);
+        PF_TRY(st_fragment_column(opened, batch, (uint32_t)index, &found, err));
+        uint32_t members = found.type == ST_STRUCT ? found.child_count : 1;
+        for (uint32_t m = 0; m < members; m++) {
+            PF_ALWAYS(ret_key->count < ST_KEY_LEAVES_MAX);
+            ret_key->storage[ret_key->count] = found.type == ST_STRUCT ? found.children[m] : found;
+            ret_key->columns[ret_key->count] = &ret_key->storage[ret_key->count];
+            ret_key->count++;
+        }
+    }
+    return SLUICE_OK;
+}

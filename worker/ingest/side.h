@@ -1,0 +1,49 @@
+/*
+ * A side of a join: the fragments of one table, either those that this load has staged or those that stand in the base,
+ * with their runs and their keys.
+ *
+ * Fragments are numbered from 0 within a side: staged ones in the order of the input (argument, then chunk), those of
+ * the base in the order of its list. Rows that are dead (deleted in the base, left out by an earlier phase of the load)
+ * are not there. Few fragments are held open at a time, however many there are.
+ */
+#ifndef WORKER_INGEST_SIDE_H
+#define WORKER_INGEST_SIDE_H
+
+#include "store/fragment/key.h"
+#include "store/read/snapshot.h"
+#include "worker/ingest/stage.h"
+
+/* Everything that a load has staged, in order of the input; what was left out later. */
+typedef struct wk_catalogue {
+    wk_staged *items; /* ascending by (argument, chunk) */
+    uint32_t count;
+    st_row_set **dead; /* per item: positions left out by a phase behind the rows; NULL, or entries NULL: none */
+} wk_catalogue;
+
+typedef struct wk_side wk_side;
+
+sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
+                              wk_side **ret_side, sluice_error *err);
+sluice_status wk_side_of_base(st_snapshot *base, const st_type_def *type, wk_side **ret_side, sluice_error *err);
+void wk_side_close(wk_side *side); /* NULL allowed */
+bool wk_side_is_base(const wk_side *side);
+uint32_t wk_side_count(const wk_side *side);
+/* The item of the catalogue that a staged fragment is. */
+uint32_t wk_side_item(const wk_side *side, uint32_t fragment);
+bool wk_side_is_dead(const wk_side *side, uint32_t fragment, uint64_t position);
+/* The run of a fragment; *ret_own: the caller closes it (the base keeps its own open). */
+sluice_status wk_side_run(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique, st_run **ret_run,
+                          bool *ret_own, sluice_error *err);
+
+/* The members of a key at one row, structs flattened. */
+typedef struct wk_key {
+    const st_column *columns[ST_KEY_LEAVES_MAX];
+    uint32_t count;
+    uint64_t row;
+    st_column storage[ST_KEY_LEAVES_MAX];
+} wk_key;
+/* The key that `plan` reads at a row. Valid until the side is closed or some dozens of other fragments were read. */
+sluice_status wk_side_key(wk_side *side, const wk_run_plan *plan, uint32_t fragment, uint64_t position, wk_key *ret_key,
+                          sluice_error *err);
+
+#endif

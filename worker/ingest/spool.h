@@ -1,0 +1,34 @@
+/*
+ * Results of tasks: small files in the attempt's folder, whole or absent. A result is written under a name of its own
+ * and then renamed, so that a worker that dies leaves nothing that could be believed. Nothing is synced: after a power
+ * loss nobody is left who would ask (the attempt is dead, and what it staged is litter).
+ */
+#ifndef WORKER_INGEST_SPOOL_H
+#define WORKER_INGEST_SPOOL_H
+
+#include "platform/buffer.h"
+#include "platform/ids.h"
+#include "platform/volume.h"
+#include <stdbool.h>
+
+#define WK_SPOOL_NAME 64u  /* room for a name */
+#define WK_SPOOL_PATH 160u /* room for "attempts/<id>/<name>" */
+
+typedef struct wk_spool {
+    pf_volume *volume;
+    char folder[64]; /* "attempts/<id>" */
+    pf_id attempt;
+} wk_spool;
+
+/* Publishes a result. Somebody else's equal work may have been faster: *ret_first tells (NULL allowed); theirs stands.
+ */
+sluice_status wk_spool_put(const wk_spool *spool, const char *name, const void *bytes, size_t length, bool *ret_first,
+                           sluice_error *err);
+/* Reads one, whole; *ret_found false when there is none. The buffer is emptied first. */
+sluice_status wk_spool_get(const wk_spool *spool, const char *name, pf_buffer *ret_bytes, bool *ret_found,
+                           sluice_error *err);
+/* Is there one? */
+sluice_status wk_spool_has(const wk_spool *spool, const char *name, bool *ret_found, sluice_error *err);
+void wk_spool_path(const wk_spool *spool, const char *name, char ret_path[WK_SPOOL_PATH]);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What a row task leaves: the fragment and the runs of one chunk, what was left out, and its least fault; as a result
+ * file.
+ */
+#ifndef WORKER_INGEST_STAGED_H
+#define WORKER_INGEST_STAGED_H
+
+#include "store/format/json.h"
+#include "store/state/state.h"
+#include "worker/ingest/fault.h"
+
+typedef struct wk_staged {
+    uint64_t table;
+    uint32_t argument, chunk; /* which input, which chunk of it */
+    uint32_t tries;           /* names that earlier tries of this task had taken: their files are litter */
+    uint64_t first_record;    /* number of the first data record that begins in the chunk */
+    uint64_t records;         /* data records that begin in it */
+    uint64_t bytes;           /* of input */
+    uint64_t bad_count;       /* records left out, ... */
+    uint32_t *bad;            /* ... as ascending offsets from first_record */
+    bool damaged;             /* the fault is one of the file, not of a record: cannot be skipped */
+    wk_fault least;           /* not present: none */
+    st_edit_add add;          /* add.fragment.rows 0: nothing was written */
+} wk_staged;
+
+void wk_staged_free(wk_staged *staged); /* its insides; safe on a zeroed one */
+/* One line of JSON, the edit that adds the fragment in a second one, then the bad offsets as they lie in memory. */
+sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluice_error *err);
+sluice_status wk_staged_decode(const void *bytes, size_t length, wk_staged *ret_staged, sluice_error *err);
+
+/* The record in which row `position` of the fragment began, and back (false: that record was left out). */
+uint64_t wk_staged_record(const wk_staged *staged, uint64_t position);
+bool wk_staged_position(const wk_staged *staged, uint64_t record, uint64_t *ret_position);
+
+void wk_fault_encode(const wk_fault *fault, st_json *json);
+sluice_status wk_fault_decode(const cJSON *object, wk_fault *ret_fault, sluice_error *err);
+
+#endif

@@ -1,0 +1,333 @@
+#include "worker/ingest/stream.h"
+
+#include "platform/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* One look-up in a run costs about as much as walking past so many entries. */
+#define PROBE_COST 32u
+
+typedef struct source {
+    st_run *run;
+    bool own;
+    uint32_t fragment;
+    st_run_cursor cursor;
+    const st_run_entry *at, *end; /* of the block being read */
+} source;
+
+struct wk_stream {
+    wk_side *side;
+    source *sources;
+    uint32_t count;
+    uint32_t *heap; /* sources that have an entry, the least first */
+    uint32_t heap_count;
+};
+
+static void close_sources(source *sources, uint32_t count)
+{
+    for (uint32_t i = 0; sources && i < count; i++)
+        if (sources[i].own)
+            st_run_close(sources[i].run);
+    free(sources);
+}
+
+static sluice_status open_sources(wk_side *side, st_run_use use, uint32_t unique, source **ret_sources,
+                                  uint32_t *ret_count, sluice_error *err)
+{
+    uint32_t count = wk_side_count(side);
+    source *sources = calloc((size_t)count + 1, sizeof *sources);
+
+    *ret_sources = NULL;
+    *ret_count = 0;
+    if (sources == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < count; i++) {
+        sources[i].fragment = i;
+        sluice_status status = wk_side_run(side, i, use, unique, &sources[i].run, &sources[i].own, err);
+        if (status != SLUICE_OK) {
+            close_sources(sources, i);
+            return status;
+        }
+    }
+    *ret_sources = sources;
+    *ret_count = count;
+    return SLUICE_OK;
+}
+
+/* ---- the heap ---- */
+
+static bool is_before(const wk_stream *stream, uint32_t a, uint32_t b)
+{
+    const st_run_entry *left = stream->sources[a].at, *right = stream->sources[b].at;
+    return left->hash != right->hash ? left->hash < right->hash : a < b;
+}
+
+static void sift_down(wk_stream *stream, uint32_t at)
+{
+    uint32_t *heap = stream->heap, moving = heap[at];
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= stream->heap_count)
+            break;
+        if (child + 1 < stream->heap_count && is_before(stream, heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(stream, heap[child], moving))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moving;
+}
+
+/* Moves a source to its next live entry; *ret_any false at its end. */
+static sluice_status advance(wk_stream *stream, source *s, bool *ret_any, sluice_error *err)
+{
+    for (;;) {
+        if (s->at < s->end)
+            s->at++;
+        if (s->at == s->end) {
+            uint64_t count = 0;
+            PF_TRY(st_run_next_many(&s->cursor, &s->at, &count, err));
+            s->end = s->at + count;
+            if (count == 0) {
+                *ret_any = false;
+                return SLUICE_OK;
+            }
+        }
+        if (!wk_side_is_dead(stream->side, s->fragment, s->at->position)) {
+            *ret_any = true;
+            return SLUICE_OK;
+        }
+    }
+}
+
+static sluice_status start(wk_stream *stream, wk_range range, sluice_error *err)
+{
+    for (uint32_t i = 0; i < stream->count; i++) {
+        source *s = &stream->sources[i];
+        bool any = false;
+        if (s->run == NULL)
+            continue;
+        PF_TRY(st_run_seek(s->run, range.low, range.high, &s->cursor, err));
+        PF_TRY(advance(stream, s, &any, err));
+        if (any)
+            stream->heap[stream->heap_count++] = i;
+    }
+    for (uint32_t i = stream->heap_count / 2; i > 0; i--)
+        sift_down(stream, i - 1);
+    return SLUICE_OK;
+}
+
+static sluice_status make_stream(wk_side *side, source *sources, uint32_t count, wk_range range, wk_stream **ret_stream,
+                                 sluice_error *err)
+{
+    sluice_status status;
+    wk_stream *stream = calloc(1, sizeof *stream);
+
+    *ret_stream = NULL;
+    if (stream == NULL) {
+        close_sources(sources, count);
+        return pf_fail_memory(err);
+    }
+    stream->side = side;
+    stream->sources = sources;
+    stream->count = count;
+    stream->heap = calloc((size_t)count + 1, sizeof *stream->heap);
+    status = stream->heap ? start(stream, range, err) : pf_fail_memory(err);
+    if (status == SLUICE_OK)
+        *ret_stream = stream;
+    else
+        wk_stream_close(stream);
+    return status;
+}
+
+sluice_status wk_stream_open(wk_side *side, st_run_use use, uint32_t unique, wk_range range, wk_stream **ret_stream,
+                             sluice_error *err)
+{
+    source *sources = NULL;
+    uint32_t count = 0;
+
+    PF_TRY(open_sources(side, use, unique, &sources, &count, err));
+    return make_stream(side, sources, count, range, ret_stream, err);
+}
+
+void wk_stream_close(wk_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    close_sources(stream->sources, stream->count);
+    free(stream->heap);
+    free(stream);
+}
+
+bool wk_stream_peek(const wk_stream *stream, uint64_t *ret_hash)
+{
+    if (stream->heap_count == 0)
+        return false;
+    *ret_hash = stream->sources[stream->heap[0]].at->hash;
+    return true;
+}
+
+static sluice_status drop_first(wk_stream *stream, sluice_error *err)
+{
+    bool any = false;
+
+    PF_TRY(advance(stream, &stream->sources[stream->heap[0]], &any, err));
+    if (!any)
+        stream->heap[0] = stream->heap[--stream->heap_count];
+    if (stream->heap_count > 0)
+        sift_down(stream, 0);
+    return SLUICE_OK;
+}
+
+sluice_status wk_stream_next(wk_stream *stream, wk_place *ret_place, sluice_error *err)
+{
+    PF_ASSERT(stream->heap_count > 0);
+    const source *s = &stream->sources[stream->heap[0]];
+    *ret_place = (wk_place){.side = stream->side, .fragment = s->fragment, .position = s->at->position};
+    return drop_first(stream, err);
+}
+
+sluice_status wk_stream_skip(wk_stream *stream, uint64_t hash, sluice_error *err)
+{
+    uint64_t next;
+
+    while (wk_stream_peek(stream, &next) && next < hash)
+        PF_TRY(drop_first(stream, err));
+    return SLUICE_OK;
+}
+
+sluice_status wk_stream_skip_hash(wk_stream *stream, uint64_t hash, sluice_error *err)
+{
+    uint64_t next;
+
+    while (wk_stream_peek(stream, &next) && next == hash)
+        PF_TRY(drop_first(stream, err));
+    return SLUICE_OK;
+}
+
+/* ---- places ---- */
+
+void wk_places_free(wk_places *places)
+{
+    free(places->items);
+    memset(places, 0, sizeof *places);
+}
+
+sluice_status wk_places_add(wk_places *places, const wk_place *place, sluice_error *err)
+{
+    if (places->count == places->room) {
+        uint32_t room = places->room ? places->room * 2 : 16;
+        wk_place *items = realloc(places->items, room * sizeof *items);
+        if (items == NULL)
+            return pf_fail_memory(err);
+        places->items = items;
+        places->room = room;
+    }
+    places->items[places->count++] = *place;
+    return SLUICE_OK;
+}
+
+/* ---- look-ups ---- */
+
+struct wk_lookup {
+    wk_side *side;
+    wk_stream *stream; /* walked; or NULL, */
+    source *sources;   /* and these are probed */
+    uint32_t count;
+};
+
+/* Entries of the runs that may lie in a part of the range of all hashes. */
+static uint64_t estimate(const source *sources, uint32_t count, wk_range range)
+{
+    uint64_t entries = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        entries += sources[i].run ? st_run_entries(sources[i].run) : 0;
+    uint64_t parts = range.low == 0 && range.high == UINT64_MAX ? 1 : UINT64_MAX / (range.high - range.low + 1);
+    return entries / (parts ? parts : 1);
+}
+
+sluice_status wk_lookup_open(wk_side *side, st_run_use use, uint32_t unique, wk_range range, uint64_t expected,
+                             wk_lookup **ret_lookup, sluice_error *err)
+{
+    wk_lookup *lookup = calloc(1, sizeof *lookup);
+    sluice_status status;
+
+    if (lookup == NULL)
+        return pf_fail_memory(err);
+    lookup->side = side;
+    status = open_sources(side, use, unique, &lookup->sources, &lookup->count, err);
+    if (status == SLUICE_OK &&
+        expected * PROBE_COST * lookup->count >= estimate(lookup->sources, lookup->count, range)) {
+        source *sources = lookup->sources;
+        lookup->sources = NULL;
+        status = make_stream(side, sources, lookup->count, range, &lookup->stream, err);
+    }
+    if (status == SLUICE_OK)
+        *ret_lookup = lookup;
+    else
+        wk_lookup_close(lookup);
+    return status;
+}
+
+void wk_lookup_close(wk_lookup *lookup)
+{
+    if (lookup == NULL)
+        return;
+    wk_stream_close(lookup->stream);
+    close_sources(lookup->sources, lookup->count);
+    free(lookup);
+}
+
+static sluice_status find_walking(wk_lookup *lookup, uint64_t hash, bool one, wk_places *places, sluice_error *err)
+{
+    uint64_t next;
+    wk_place place;
+
+    PF_TRY(wk_stream_skip(lookup->stream, hash, err));
+    while (wk_stream_peek(lookup->stream, &next) && next == hash) {
+        PF_TRY(wk_stream_next(lookup->stream, &place, err));
+        PF_TRY(wk_places_add(places, &place, err));
+        if (one)
+            return SLUICE_OK; /* the rest is passed over by the next question */
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status probe(wk_lookup *lookup, const source *s, uint64_t hash, bool one, wk_places *places,
+                           sluice_error *err)
+{
+    bool may = false;
+    st_run_cursor cursor;
+    const st_run_entry *entry = NULL;
+
+    PF_TRY(st_run_may_contain(s->run, hash, &may, err));
+    if (!may)
+        return SLUICE_OK;
+    PF_TRY(st_run_seek(s->run, hash, hash, &cursor, err));
+    for (;;) {
+        PF_TRY(st_run_next(&cursor, &entry, err));
+        if (entry == NULL)
+            return SLUICE_OK;
+        if (wk_side_is_dead(lookup->side, s->fragment, entry->position))
+            continue;
+        wk_place place = {.side = lookup->side, .fragment = s->fragment, .position = entry->position};
+        PF_TRY(wk_places_add(places, &place, err));
+        if (one)
+            return SLUICE_OK;
+    }
+}
+
+sluice_status wk_lookup_find(wk_lookup *lookup, uint64_t hash, bool one, wk_places *places, sluice_error *err)
+{
+    uint32_t before = places->count;
+
+    if (lookup->stream)
+        return find_walking(lookup, hash, one, places, err);
+    for (uint32_t i = 0; i < lookup->count && !(one && places->count > before); i++)
+        if (lookup->sources[i].run)
+            PF_TRY(probe(lookup, &lookup->sources[i], hash, one, places, err));
+    return SLUICE_OK;
+}
