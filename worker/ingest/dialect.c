@@ -1,5 +1,6 @@
 #include "worker/ingest/dialect.h"
 
+#include "store/format/utf8.h"
 #include <string.h>
 #include <strings.h>
 
@@ -87,8 +88,12 @@ static sluice_status check_flags(const wk_dialect *dialect, sluice_error *err)
         return pf_fail(err, SLUICE_USAGE, "--no-header and --header first exclude each other");
     if (dialect->columns != NULL && !dialect->no_header)
         return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
+    if (dialect->columns != NULL && !st_utf8_is_valid(dialect->columns, strlen(dialect->columns)))
+        return pf_fail(err, SLUICE_USAGE, "--columns is not valid UTF-8");
     if (dialect->null_token == NULL)
         return SLUICE_OK;
+    if (!st_utf8_is_valid(dialect->null_token, strlen(dialect->null_token)))
+        return pf_fail(err, SLUICE_USAGE, "the null token is not valid UTF-8");
     for (const char *at = dialect->null_token; *at; at++)
         if (*at == dialect->delimiter || *at == '\n' || *at == '\r')
             return pf_fail(err, SLUICE_USAGE, "the null token holds a delimiter or a line end");

@@ -358,8 +358,10 @@ static sluice_status add_values(wk_rows *rows, wk_record *record, wk_fault *faul
 {
     if (record->count != rows->setup.mapping->field_count) {
         fault->column = 0;
-        wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "there are %llu values for %u columns",
-                     (unsigned long long)record->count, rows->setup.mapping->field_count);
+        wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "there %s %llu value%s for %u column%s",
+                     record->count == 1 ? "is" : "are", (unsigned long long)record->count,
+                     record->count == 1 ? "" : "s", rows->setup.mapping->field_count,
+                     rows->setup.mapping->field_count == 1 ? "" : "s");
         return SLUICE_OK;
     }
     for (uint32_t i = 0; i < record->kept && !fault->present; i++)
