@@ -195,13 +195,13 @@ static sluice_status create_once(probe *p, bool *ret_lost)
 
     *ret_lost = false;
     (void)snprintf(p->name, sizeof p->name, PREFIX "%016" PRIx64, pf_random_u64());
-    if (mkdirat(p->parent, p->name, PF_FOLDER_MODE) != 0)
-        return refused_call(p, errno, "a folder could not be made");
-    p->folder = pf_posix_openat2(p->parent, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH);
-    if (p->folder >= 0) {
-        PF_TRY(pf_posix_set_mode(p->folder, PF_FOLDER_MODE, "a folder of the probe", p->err));
-        p->lock = open_in(p, "lock", O_RDWR | O_CREAT | O_EXCL);
+    p->folder = pf_posix_make_folder_at(p->parent, p->name);
+    if (p->folder < 0) {
+        *ret_lost = errno == ENOENT;
+        return *ret_lost ? SLUICE_OK : refused_call(p, errno, "a folder could not be made");
     }
+    PF_TRY(pf_posix_set_mode(p->folder, PF_FOLDER_MODE, "a folder of the probe", p->err));
+    p->lock = open_in(p, "lock", O_RDWR | O_CREAT | O_EXCL);
     if (p->lock < 0) {
         *ret_lost = errno == ENOENT;
         return *ret_lost ? SLUICE_OK : refused_call(p, errno, "a file could not be created");

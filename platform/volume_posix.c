@@ -25,6 +25,27 @@ int pf_posix_open_beneath(const pf_posix_volume *volume, const char *path, int f
     return pf_posix_openat2(volume->root, path[0] != 0 ? path : ".", flags, BENEATH);
 }
 
+int pf_posix_make_folder_at(int parent, const char *name)
+{
+    char link[64];
+    int handle, fd = -1, error_number;
+
+    if (mkdirat(parent, name, PF_FOLDER_MODE) != 0)
+        return -1;
+    /* A handle of this kind needs no permission on the folder itself, which has perhaps none yet. */
+    handle = pf_posix_openat2(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, BENEATH);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
+    if (handle >= 0 && chmod(link, PF_FOLDER_MODE) == 0)
+        fd = pf_posix_openat2(handle, ".", O_RDONLY | O_DIRECTORY, BENEATH);
+    error_number = errno;
+    if (handle >= 0)
+        (void)close(handle);
+    if (fd < 0)
+        (void)unlinkat(parent, name, AT_REMOVEDIR);
+    errno = error_number;
+    return fd;
+}
+
 sluice_status pf_posix_set_mode(int fd, mode_t mode, const char *path, sluice_error *err)
 {
     struct stat st;
@@ -115,22 +136,20 @@ static sluice_status make_folder(pf_volume *volume, const char *path, sluice_err
 {
     const char *name;
     sluice_status status = SLUICE_OK;
-    int made = -1, folder = open_parent(pf_posix_of(volume), path, &name);
+    int made, folder = open_parent(pf_posix_of(volume), path, &name);
 
     if (folder < 0)
         return pf_volume_fail(err, errno, "making the folder", path);
-    if (mkdirat(folder, name, PF_FOLDER_MODE) != 0) {
+    made = pf_posix_make_folder_at(folder, name);
+    if (made < 0) {
         status = pf_volume_fail(err, errno, "making the folder", path);
         goto done;
     }
-    made = pf_posix_openat2(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH);
-    status = made < 0 ? pf_volume_fail(err, errno, "opening the new folder", path)
-                      : pf_posix_set_mode(made, PF_FOLDER_MODE, path, err);
+    status = pf_posix_set_mode(made, PF_FOLDER_MODE, path, err);
     if (status != SLUICE_OK)
         (void)unlinkat(folder, name, AT_REMOVEDIR);
+    (void)close(made);
 done:
-    if (made >= 0)
-        (void)close(made);
     (void)close(folder);
     return status;
 }

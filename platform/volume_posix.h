@@ -47,6 +47,9 @@ sluice_status pf_posix_fail_root(int error_number, const char *path, sluice_erro
 /* Gives a folder or file that we just made exactly `mode` and reads it back (umask and default ACLs widen or narrow
  * it). */
 sluice_status pf_posix_set_mode(int fd, mode_t mode, const char *path, sluice_error *err);
+/* Makes a folder in an open one, with mode 0700 although the umask may deny even its owner, and opens it. -1 and errno,
+ * and then nothing is left of it. */
+int pf_posix_make_folder_at(int parent, const char *name);
 void pf_posix_fill_stat(const struct stat *from, pf_stat *ret_stat);
 /* The operations, by file. */
 sluice_status pf_posix_check_identity(pf_volume *volume, sluice_error *err);

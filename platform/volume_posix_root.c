@@ -144,7 +144,7 @@ done:
 
 sluice_status pf_volume_open(const char *path, pf_access access, pf_volume **ret_volume, sluice_error *err)
 {
-    int fd = pf_posix_openat2(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+    int fd = pf_posix_openat2(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 
     if (fd < 0)
         return pf_posix_fail_root(errno, path, err);
@@ -171,15 +171,10 @@ static bool split_user_path(char *path, const char **ret_parent, const char **re
 static sluice_status make_root(int parent, const char *name, const char *path, int *ret_fd, sluice_error *err)
 {
     sluice_status status;
-    int fd;
+    int fd = pf_posix_make_folder_at(parent, name);
 
-    if (mkdirat(parent, name, PF_FOLDER_MODE) != 0)
+    if (fd < 0)
         return pf_posix_fail_root(errno, path, err);
-    fd = pf_posix_openat2(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-    if (fd < 0) {
-        status = pf_posix_fail_root(errno, path, err);
-        goto undo;
-    }
     PF_GOTO(status, undo, pf_posix_set_mode(fd, PF_FOLDER_MODE, "the graph's folder", err));
     if (fsync(parent) != 0) {
         status = pf_fail_errno(err, errno, "syncing the folder above the graph");
@@ -188,8 +183,7 @@ static sluice_status make_root(int parent, const char *name, const char *path, i
     *ret_fd = fd;
     return SLUICE_OK;
 undo:
-    if (fd >= 0)
-        (void)close(fd);
+    (void)close(fd);
     (void)unlinkat(parent, name, AT_REMOVEDIR);
     return status;
 }
