@@ -138,11 +138,189 @@ static void two_processes_append_one_chain_without_gap(void **state)
     st_log_close(log);
 }
 
-int main(void)
+/* ---- readers beside a writer (OW-082) ---- */
+
+#define WATCHED 1500u
+
+static int watch(void *context)
 {
+    const char *path = context;
+    sluice_error err = {0};
+    pf_volume *volume;
+    st_log *log, *fresh;
+    st_record record;
+    uint64_t last = 0;
+
+    if (pf_volume_open(path, PF_READ, &volume, &err) != SLUICE_OK ||
+        st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err) != SLUICE_OK)
+        goto failed;
+    for (unsigned round = 0; last < WATCHED; round++) {
+        if (st_log_refresh(log, &err) != SLUICE_OK)
+            goto failed;
+        st_log_position end = st_log_end(log);
+        if (end.number < last || end.number < end.acknowledged)
+            return 2;
+        last = end.number;
+        if (last > 0) {
+            if (st_log_read(log, last, &record, &err) != SLUICE_OK)
+                goto failed;
+            bool right = log_fixture_is(&record, last, 1, attached_of(last));
+            st_record_free(&record);
+            if (!right)
+                return 3;
+        }
+        if (round % 64 == 0) { /* another process opens afresh: it sees at least what was acknowledged */
+            if (st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &fresh, &err) != SLUICE_OK)
+                goto failed;
+            uint64_t seen = st_log_end(fresh).number;
+            st_log_close(fresh);
+            if (seen < end.acknowledged)
+                return 4;
+        }
+    }
+    st_log_close(log);
+    pf_volume_close(volume);
+    return 0;
+failed:
+    (void)fprintf(stderr, "reader: %s\n", err.text);
+    return 1;
+}
+
+static void readers_beside_a_writer_see_whole_generations_and_never_go_back(void **state)
+{
+    fixture *f = *state;
+    sluice_error err = {0};
+    st_log *log;
+    st_append_outcome outcome;
+    pid_t readers[2];
+
+    for (int i = 0; i < 2; i++)
+        readers[i] = test_child(watch, f->path);
+    ASSERT_OK(st_log_open(f->volume, LOG_FOLDER, LOG_INCARNATION, PF_WRITE, &log, &err));
+    for (uint64_t number = 1; number <= WATCHED; number++)
+        ASSERT_OK(log_fixture_append(log, 1, attached_of(number), &outcome, &err));
+    for (int i = 0; i < 2; i++)
+        test_child_expect_exit(readers[i], 0);
+    st_log_close(log);
+}
+
+/* ---- kill -9 ---- */
+
+typedef struct ledger { /* in shared memory: survives the writer */
+    char path[512];
+    volatile uint64_t started, acknowledged;
+} ledger;
+
+static int append_until_killed(void *context)
+{
+    ledger *book = context;
+    sluice_error err = {0};
+    pf_volume *volume;
+    st_log *log;
+    lk_lockfile *locks;
+    st_append_outcome outcome;
+
+    if (pf_volume_open(book->path, PF_WRITE, &volume, &err) != SLUICE_OK ||
+        st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_WRITE, &log, &err) != SLUICE_OK ||
+        lk_lockfile_open(volume, LOG_FOLDER "/locks", &locks, &err) != SLUICE_OK ||
+        lk_take(locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, pf_deadline_in_ms(TEST_WAIT_MS), &err) != SLUICE_OK)
+        return 1;
+    for (;;) {
+        if (st_log_settle(log, &err) != SLUICE_OK)
+            return 2;
+        uint64_t number = st_log_end(log).number + 1;
+        book->started = number;
+        if (log_fixture_append(log, 1, attached_of(number), &outcome, &err) != SLUICE_OK)
+            return 3;
+        book->acknowledged = number;
+    }
+}
+
+static void writers_that_are_killed_lose_nothing_acknowledged(void **state)
+{
+    fixture *f = *state;
+    sluice_error err = {0};
+    uint64_t random = 424242;
+    ledger *book = test_shared(sizeof(*book));
+    (void)snprintf(book->path, sizeof(book->path), "%s", f->path);
+
+    for (int round = 0; round < 40; round++) {
+        uint64_t before = book->acknowledged;
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t goal = before + 1 + (random >> 33) % 60;
+        pid_t writer = test_child(append_until_killed, book);
+        int64_t give_up = pf_monotonic_ns() + INT64_C(1000000) * TEST_WAIT_MS;
+        while (book->acknowledged < goal && pf_monotonic_ns() < give_up)
+            pf_backoff(0, pf_deadline_in_ms(1));
+        test_child_kill(writer);
+        assert_true(book->acknowledged >= goal);
+
+        st_log *log;
+        st_record record;
+        ASSERT_OK(st_log_open(f->volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err));
+        uint64_t end = st_log_end(log).number;
+        assert_in_range(end, book->acknowledged, book->started);
+        ASSERT_OK(st_log_read(log, end, &record, &err));
+        assert_true(log_fixture_is(&record, end, 1, attached_of(end)));
+        st_record_free(&record);
+        if (round % 8 == 0)
+            ASSERT_OK(st_log_verify(log, NULL, NULL, &err));
+        st_log_close(log);
+    }
+}
+
+/* ---- more segments than an opening record names ---- */
+
+#define MANY 67u
+
+static void old_generations_are_found_behind_the_longest_list(void **state)
+{
+    fixture *f = *state;
+    sluice_error err = {0};
+    st_log *log;
+    st_append_outcome outcome;
+    st_record record;
+    pf_file *file;
+
+    ASSERT_OK(st_log_open(f->volume, LOG_FOLDER, LOG_INCARNATION, PF_WRITE, &log, &err));
+    for (unsigned i = 0; i < MANY; i++) { /* each healing opens a segment */
+        ASSERT_OK(log_fixture_append(log, 1, 100, &outcome, &err));
+        ASSERT_OK(log_fixture_append(log, 1, 100, &outcome, &err));
+        ASSERT_OK(pf_create(f->volume, LOG_FOLDER "/suspect", &file, &err));
+        ASSERT_OK(pf_close(file, &err));
+        st_opening_source opening = log_fixture_opening(log);
+        ASSERT_OK(st_log_heal(log, &opening, &err));
+    }
+    st_log_close(log);
+    ASSERT_OK(st_log_open(f->volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err));
+    assert_int_equal(st_log_end(log).segment, MANY + 1);
+    for (uint64_t number = 1; number <= 2 * MANY; number++) {
+        ASSERT_OK(st_log_read(log, number, &record, &err));
+        assert_true(log_fixture_is(&record, number, 1, 100));
+        st_record_free(&record);
+    }
+    uint64_t last = 0;
+    for (uint64_t number = 2 * MANY; number > 0; number -= number > 13 ? 13 : number) {
+        ASSERT_OK(st_log_read(log, number, &record, &err));
+        last = record.number;
+        st_record_free(&record);
+    }
+    assert_in_range(last, 1, 13);
+    ASSERT_OK(st_log_verify(log, NULL, NULL, &err));
+    st_log_close(log);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_appended_is_read_back_by_number, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_processes_append_one_chain_without_gap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(readers_beside_a_writer_see_whole_generations_and_never_go_back, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(writers_that_are_killed_lose_nothing_acknowledged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(old_generations_are_found_behind_the_longest_list, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
