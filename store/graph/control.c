@@ -79,6 +79,23 @@ sluice_status st_control_read(st_graph *graph, st_control *ret_control, sluice_e
     return status;
 }
 
+static sluice_status check_record(void *context, const st_record *record, sluice_error *err)
+{
+    st_control control = {0};
+    PF_TRY(st_control_decode(record->manifest, record->manifest_length, &control, err));
+    st_control_free(&control);
+    (*(uint64_t *)context)++;
+    return SLUICE_OK;
+}
+
+sluice_status st_control_verify(st_graph *graph, uint64_t *ret_records, sluice_error *err)
+{
+    st_log *log;
+    *ret_records = 0;
+    PF_TRY(st_control_log(graph, &log, err));
+    return st_log_verify(log, check_record, ret_records, err);
+}
+
 /* ---- changing ---- */
 
 /* An opening record of control/ carries the state that stands at the end that it continues. */

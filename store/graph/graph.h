@@ -114,6 +114,8 @@ typedef struct st_control {
 /* The control state now. Free with st_control_free. */
 sluice_status st_control_read(st_graph *graph, st_control *ret_control, sluice_error *err);
 void st_control_free(st_control *control);
+/* Reads every record of control/'s log and decodes it (verify). */
+sluice_status st_control_verify(st_graph *graph, uint64_t *ret_records, sluice_error *err);
 /* For changes: the oldest entry goes when the list is full. */
 sluice_status st_control_add_receipt(st_control *control, const st_control_receipt *receipt, sluice_error *err);
 sluice_status st_control_add_voided(st_control *control, const pf_id *epoch, sluice_error *err);

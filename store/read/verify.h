@@ -1,0 +1,45 @@
+/*
+ * Inside of verify: what verify.c (refs, logs, records, pages), verify_objects.c (files below tables/) and
+ * verify_rows.c (keys, unique tuples, ends) share.
+ */
+#ifndef STORE_READ_VERIFY_H
+#define STORE_READ_VERIFY_H
+
+#include "store/read/reader.h"
+
+typedef struct st_path_set { /* objects that were checked already */
+    char **paths;
+    uint64_t room, count;
+} st_path_set;
+
+typedef struct st_verify {
+    st_graph *graph;
+    bool quick;
+    st_problem_fn *each;
+    void *context;
+    uint64_t checked;
+    st_path_set seen;
+    st_schema *schema; /* of the record at hand */
+    pf_sha256 schema_identity;
+} st_verify;
+
+/* Reports a problem of an object. */
+sluice_status st_verify_report(st_verify *verify, const char *object, sluice_error *err, const char *fmt, ...)
+    PF_PRINTF(4, 5);
+/* What a check of `object` gave: damage is reported and then no failure of verify itself. */
+sluice_status st_verify_judge(st_verify *verify, const char *object, sluice_status status, const sluice_error *found,
+                              sluice_error *err);
+/* Is this path new? It is then noted, and counted as checked. */
+sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_first, sluice_error *err);
+
+/* Fragments, runs and deletion sets that an add names. */
+sluice_status st_verify_add(st_verify *verify, uint64_t table, const st_edit_add *add, sluice_error *err);
+sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, sluice_error *err);
+/* A page of a folded list, with everything below. */
+sluice_status st_verify_list(st_verify *verify, uint64_t table, const st_list_ref *ref, sluice_error *err);
+void st_path_set_free(st_path_set *set);
+
+/* The rows of a branch's head: totals; in full mode keys, unique tuples and ends too. */
+sluice_status st_verify_rows(st_verify *verify, const char *branch, sluice_error *err);
+
+#endif
