@@ -254,6 +254,8 @@ done:
     free(inputs);
     if (result)
         co_load_result_free(result);
+    if (result)
+        co_load_result_free(result);
     free(result);
     return status;
 }

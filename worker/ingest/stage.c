@@ -171,6 +171,7 @@ static sluice_status finish_files(staging *s, sluice_error *err)
 {
     st_edit_add *add = &s->out->add;
     st_fragment_writer *writer = s->writer;
+    char name[sizeof add->runs->info.name];
 
     if (writer == NULL)
         return SLUICE_OK;
@@ -184,9 +185,9 @@ static sluice_status finish_files(staging *s, sluice_error *err)
         st_run_ref *ref = &add->runs[add->run_count];
         ref->use = s->plans[p].use;
         ref->unique = s->plans[p].unique;
-        run_name(s, &s->plans[p], ref->info.name, sizeof ref->info.name);
-        PF_TRY(st_run_write(s->stage->spool->volume, s->out->table, ref->info.name, s->runs[p].entries,
-                            s->runs[p].count, &ref->info, err));
+        run_name(s, &s->plans[p], name, sizeof name);
+        PF_TRY(st_run_write(s->stage->spool->volume, s->out->table, name, s->runs[p].entries, s->runs[p].count,
+                            &ref->info, err));
         add->run_count++;
     }
     return PF_FAILPOINT(LOAD_AFTER_FRAGMENT_SYNC, err);
