@@ -53,6 +53,9 @@ sluice_status st_table_reader_fragment(st_table_reader *reader, uint32_t i, st_f
                                        sluice_error *err);
 sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
                                   st_run **ret_run, sluice_error *err);
+/* What that run would hold, sorted, made in memory from the fragment: for when there is none. Owned by the reader. */
+sluice_status st_table_reader_entries(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                                      const st_run_entry **ret_entries, uint64_t *ret_count, sluice_error *err);
 /* The list that it reads: fragments with their ids, commits and deleted positions. */
 const st_table_list *st_table_reader_list(const st_table_reader *reader);
 bool st_table_reader_row_is_dead(const st_table_reader *reader, uint32_t i, uint64_t position);

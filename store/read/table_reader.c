@@ -269,6 +269,17 @@ static sluice_status rebuild(st_table_reader *reader, uint32_t i, st_opened_run 
     return status;
 }
 
+sluice_status st_table_reader_entries(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                                      const st_run_entry **ret_entries, uint64_t *ret_count, sluice_error *err)
+{
+    st_opened_run *opened = NULL;
+    PF_TRY(open_run(reader, i, use, use == ST_RUN_UNIQUE ? unique : 0, &opened, err));
+    PF_TRY(rebuild(reader, i, opened, err));
+    *ret_entries = opened->rebuilt;
+    *ret_count = opened->rebuilt_count;
+    return SLUICE_OK;
+}
+
 /* ---- look-up ---- */
 
 typedef struct probe {

@@ -97,17 +97,31 @@ bool wk_side_is_dead(const wk_side *side, uint32_t fragment, uint64_t position)
     return dead && st_row_set_contains(dead, position);
 }
 
-sluice_status wk_side_run(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique, st_run **ret_run,
-                          bool *ret_own, sluice_error *err)
+static sluice_status base_entries(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique,
+                                  wk_entries *ret_entries, sluice_error *err)
 {
-    *ret_run = NULL;
-    *ret_own = side->reader == NULL;
+    PF_TRY(st_table_reader_run(side->reader, fragment, use, unique, &ret_entries->run, err));
+    if (ret_entries->run == NULL)
+        return st_table_reader_entries(side->reader, fragment, use, unique, &ret_entries->entries, &ret_entries->count,
+                                       err);
+    ret_entries->count = st_run_entries(ret_entries->run);
+    return SLUICE_OK;
+}
+
+sluice_status wk_side_entries(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique,
+                              wk_entries *ret_entries, sluice_error *err)
+{
+    *ret_entries = (wk_entries){0};
     if (side->reader)
-        return st_table_reader_run(side->reader, fragment, use, unique, ret_run, err);
+        return base_entries(side, fragment, use, unique, ret_entries, err);
     const st_edit_add *add = &side->catalogue->items[side->items[fragment]].add;
     for (uint32_t i = 0; i < add->run_count; i++)
-        if (add->runs[i].use == use && (use != ST_RUN_UNIQUE || add->runs[i].unique == unique))
-            return st_run_open(side->volume, side->type->table, &add->runs[i].info, ret_run, err);
+        if (add->runs[i].use == use && (use != ST_RUN_UNIQUE || add->runs[i].unique == unique)) {
+            PF_TRY(st_run_open(side->volume, side->type->table, &add->runs[i].info, &ret_entries->run, err));
+            ret_entries->own = true;
+            ret_entries->count = st_run_entries(ret_entries->run);
+            return SLUICE_OK;
+        }
     return pf_fail(err, SLUICE_INTERNAL, "a staged fragment has no run of use %d", (int)use);
 }
 

@@ -31,9 +31,16 @@ uint32_t wk_side_count(const wk_side *side);
 /* The item of the catalogue that a staged fragment is. */
 uint32_t wk_side_item(const wk_side *side, uint32_t fragment);
 bool wk_side_is_dead(const wk_side *side, uint32_t fragment, uint64_t position);
-/* The run of a fragment; *ret_own: the caller closes it (the base keeps its own open). */
-sluice_status wk_side_run(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique, st_run **ret_run,
-                          bool *ret_own, sluice_error *err);
+/* The sorted entries of a fragment for a use: its run, or, where a fragment of the base has none, the entries
+ * themselves. */
+typedef struct wk_entries {
+    st_run *run;
+    bool own;                    /* the holder closes the run (the base keeps its own open) */
+    const st_run_entry *entries; /* where there is no run */
+    uint64_t count;
+} wk_entries;
+sluice_status wk_side_entries(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique,
+                              wk_entries *ret_entries, sluice_error *err);
 
 /* The members of a key at one row, structs flattened. */
 typedef struct wk_key {

@@ -8,8 +8,7 @@
 #define PROBE_COST 32u
 
 typedef struct source {
-    st_run *run;
-    bool own;
+    wk_entries in;
     uint32_t fragment;
     st_run_cursor cursor;
     const st_run_entry *at, *end; /* of the block being read */
@@ -26,8 +25,8 @@ struct wk_stream {
 static void close_sources(source *sources, uint32_t count)
 {
     for (uint32_t i = 0; sources && i < count; i++)
-        if (sources[i].own)
-            st_run_close(sources[i].run);
+        if (sources[i].in.own)
+            st_run_close(sources[i].in.run);
     free(sources);
 }
 
@@ -43,7 +42,7 @@ static sluice_status open_sources(wk_side *side, st_run_use use, uint32_t unique
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < count; i++) {
         sources[i].fragment = i;
-        sluice_status status = wk_side_run(side, i, use, unique, &sources[i].run, &sources[i].own, err);
+        sluice_status status = wk_side_entries(side, i, use, unique, &sources[i].in, err);
         if (status != SLUICE_OK) {
             close_sources(sources, i);
             return status;
@@ -51,6 +50,46 @@ static sluice_status open_sources(wk_side *side, st_run_use use, uint32_t unique
     }
     *ret_sources = sources;
     *ret_count = count;
+    return SLUICE_OK;
+}
+
+/* The first of sorted entries whose hash is at least `hash`. */
+static const st_run_entry *lower_bound(const wk_entries *in, uint64_t hash)
+{
+    uint64_t low = 0, high = in->count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (in->entries[middle].hash < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return in->entries + low;
+}
+
+/* Positions a source before its first entry in the range. */
+static sluice_status seek(source *s, wk_range range, sluice_error *err)
+{
+    s->at = s->end = NULL;
+    if (s->in.run)
+        return st_run_seek(s->in.run, range.low, range.high, &s->cursor, err);
+    if (s->in.count == 0)
+        return SLUICE_OK;
+    s->at = lower_bound(&s->in, range.low);
+    s->end = range.high == UINT64_MAX ? s->in.entries + s->in.count : lower_bound(&s->in, range.high + 1);
+    return SLUICE_OK;
+}
+
+/* The next block of a source's entries; none at its end. */
+static sluice_status refill(source *s, sluice_error *err)
+{
+    uint64_t count = 0;
+
+    if (s->in.run == NULL)
+        return SLUICE_OK;
+    PF_TRY(st_run_next_many(&s->cursor, &s->at, &count, err));
+    s->end = s->at + count;
     return SLUICE_OK;
 }
 
@@ -80,37 +119,24 @@ static void sift_down(wk_stream *stream, uint32_t at)
     heap[at] = moving;
 }
 
-/* Moves a source to its next live entry; *ret_any false at its end. */
-static sluice_status advance(wk_stream *stream, source *s, bool *ret_any, sluice_error *err)
+/* Moves a source to the first live entry from where it stands; *ret_any false at its end. */
+static sluice_status settle(wk_stream *stream, source *s, bool *ret_any, sluice_error *err)
 {
-    for (;;) {
-        if (s->at < s->end)
-            s->at++;
-        if (s->at == s->end) {
-            uint64_t count = 0;
-            PF_TRY(st_run_next_many(&s->cursor, &s->at, &count, err));
-            s->end = s->at + count;
-            if (count == 0) {
-                *ret_any = false;
-                return SLUICE_OK;
-            }
-        }
-        if (!wk_side_is_dead(stream->side, s->fragment, s->at->position)) {
-            *ret_any = true;
+    for (;; s->at++) {
+        if (s->at == s->end)
+            PF_TRY(refill(s, err));
+        *ret_any = s->at != s->end;
+        if (!*ret_any || !wk_side_is_dead(stream->side, s->fragment, s->at->position))
             return SLUICE_OK;
-        }
     }
 }
 
 static sluice_status start(wk_stream *stream, wk_range range, sluice_error *err)
 {
     for (uint32_t i = 0; i < stream->count; i++) {
-        source *s = &stream->sources[i];
         bool any = false;
-        if (s->run == NULL)
-            continue;
-        PF_TRY(st_run_seek(s->run, range.low, range.high, &s->cursor, err));
-        PF_TRY(advance(stream, s, &any, err));
+        PF_TRY(seek(&stream->sources[i], range, err));
+        PF_TRY(settle(stream, &stream->sources[i], &any, err));
         if (any)
             stream->heap[stream->heap_count++] = i;
     }
@@ -172,8 +198,10 @@ bool wk_stream_peek(const wk_stream *stream, uint64_t *ret_hash)
 static sluice_status drop_first(wk_stream *stream, sluice_error *err)
 {
     bool any = false;
+    source *s = &stream->sources[stream->heap[0]];
 
-    PF_TRY(advance(stream, &stream->sources[stream->heap[0]], &any, err));
+    s->at++;
+    PF_TRY(settle(stream, s, &any, err));
     if (!any)
         stream->heap[0] = stream->heap[--stream->heap_count];
     if (stream->heap_count > 0)
@@ -244,7 +272,7 @@ static uint64_t estimate(const source *sources, uint32_t count, wk_range range)
     uint64_t entries = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        entries += sources[i].run ? st_run_entries(sources[i].run) : 0;
+        entries += sources[i].in.count;
     uint64_t parts = range.low == 0 && range.high == UINT64_MAX ? 1 : UINT64_MAX / (range.high - range.low + 1);
     return entries / (parts ? parts : 1);
 }
@@ -296,24 +324,23 @@ static sluice_status find_walking(wk_lookup *lookup, uint64_t hash, bool one, wk
     return SLUICE_OK;
 }
 
-static sluice_status probe(wk_lookup *lookup, const source *s, uint64_t hash, bool one, wk_places *places,
-                           sluice_error *err)
+static sluice_status probe(wk_lookup *lookup, source *s, uint64_t hash, bool one, wk_places *places, sluice_error *err)
 {
-    bool may = false;
-    st_run_cursor cursor;
-    const st_run_entry *entry = NULL;
+    bool may = true;
 
-    PF_TRY(st_run_may_contain(s->run, hash, &may, err));
+    if (s->in.run)
+        PF_TRY(st_run_may_contain(s->in.run, hash, &may, err));
     if (!may)
         return SLUICE_OK;
-    PF_TRY(st_run_seek(s->run, hash, hash, &cursor, err));
-    for (;;) {
-        PF_TRY(st_run_next(&cursor, &entry, err));
-        if (entry == NULL)
+    PF_TRY(seek(s, (wk_range){hash, hash}, err));
+    for (;; s->at++) {
+        if (s->at == s->end)
+            PF_TRY(refill(s, err));
+        if (s->at == s->end)
             return SLUICE_OK;
-        if (wk_side_is_dead(lookup->side, s->fragment, entry->position))
+        if (wk_side_is_dead(lookup->side, s->fragment, s->at->position))
             continue;
-        wk_place place = {.side = lookup->side, .fragment = s->fragment, .position = entry->position};
+        wk_place place = {.side = lookup->side, .fragment = s->fragment, .position = s->at->position};
         PF_TRY(wk_places_add(places, &place, err));
         if (one)
             return SLUICE_OK;
@@ -327,7 +354,6 @@ sluice_status wk_lookup_find(wk_lookup *lookup, uint64_t hash, bool one, wk_plac
     if (lookup->stream)
         return find_walking(lookup, hash, one, places, err);
     for (uint32_t i = 0; i < lookup->count && !(one && places->count > before); i++)
-        if (lookup->sources[i].run)
-            PF_TRY(probe(lookup, &lookup->sources[i], hash, one, places, err));
+        PF_TRY(probe(lookup, &lookup->sources[i], hash, one, places, err));
     return SLUICE_OK;
 }
