@@ -180,7 +180,7 @@ static sluice_status run_gc(cli_run *run, sluice_error *err)
     st_graph *graph = NULL;
     char size[CLI_SIZE_TEXT];
     sluice_status status;
-    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], dry ? PF_READ : PF_WRITE, &graph, err));
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
     PF_GOTO(status, done, co_gc(graph, dry, &report, err));
     if (run->arguments.json) {
         cli_json document;

@@ -12,10 +12,7 @@ enum {
     LOAD_MODE,
     LOAD_BRANCH,
     LOAD_WORKERS,
-    LOAD_MEMORY,
     LOAD_ON_ERROR,
-    LOAD_MAX_ERRORS,
-    LOAD_REJECTS,
     LOAD_DRY_RUN,
     LOAD_IGNORE_UNKNOWN,
     LOAD_COMPRESS,
@@ -33,16 +30,11 @@ enum {
     LOAD_OPTIONS
 };
 static const cli_option load_options[LOAD_OPTIONS] = {
-    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert|upsert|overwrite",
-                   "an existing key is an error (default), is updated, or the whole type is replaced"},
+    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert", "an existing key is an error"},
     [LOAD_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to write (default: main)"},
     [LOAD_WORKERS] = {"workers", 0, CLI_NUMBER, "N",
                       "worker processes (default: SLUICE_WORKERS, else one per processor)"},
-    [LOAD_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE",
-                     "bound of the memory of all processes (default: half of what there is)"},
-    [LOAD_ON_ERROR] = {"on-error", 0, CLI_CHOICE, "fail|skip", "a bad row fails the load (default), or is left out"},
-    [LOAD_MAX_ERRORS] = {"max-errors", 0, CLI_NUMBER, "N", "with --on-error skip: no more than N bad rows"},
-    [LOAD_REJECTS] = {"rejects", 0, CLI_TEXT, "FILE", "with --on-error skip: write bad rows there, as JSON Lines"},
+    [LOAD_ON_ERROR] = {"on-error", 0, CLI_CHOICE, "fail", "a bad row fails the load"},
     [LOAD_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "check everything and change nothing"},
     [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
     [LOAD_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
@@ -82,9 +74,6 @@ static sluice_status parse_inputs(const cli_run *run, co_load_input *inputs, cha
 
 static sluice_status check_options(const cli_run *run, sluice_error *err)
 {
-    bool skip = cli_option_value(run, LOAD_ON_ERROR)->number == 1;
-    if (!skip && (cli_option_value(run, LOAD_MAX_ERRORS)->given || cli_option_value(run, LOAD_REJECTS)->given))
-        return pf_fail(err, SLUICE_USAGE, "--max-errors and --rejects go with --on-error skip");
     if (cli_option_value(run, LOAD_WORKERS)->given &&
         (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > 1024))
         return pf_fail(err, SLUICE_USAGE, "--workers is from 1 to 1024");
@@ -99,16 +88,8 @@ static char byte_of(const cli_run *run, uint32_t which)
     return value->given ? (char)value->number : '\0';
 }
 
-static void print_reject(void *context, const char *file, uint64_t line, sluice_status code, const char *text)
-{
-    cli_progress_clear(context);
-    cli_note("%s:%llu: %s (%s)", file, (unsigned long long)line, text, sluice_status_name(code));
-}
-
 static void fill_options(const cli_run *run, cli_progress *progress, co_load_options *options)
 {
-    static const co_load_mode modes[] = {CO_LOAD_INSERT, CO_LOAD_UPSERT, CO_LOAD_OVERWRITE};
-    const cli_value *max_errors = cli_option_value(run, LOAD_MAX_ERRORS);
     options->graph_path = run->arguments.operands[0];
     options->branch = cli_text_or(run, LOAD_BRANCH, NULL);
     options->dialect = (wk_dialect){.delimiter = byte_of(run, LOAD_DELIMITER),
@@ -119,22 +100,17 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
                                     .header_first_only = cli_option_value(run, LOAD_HEADER)->number == 1,
                                     .columns = cli_text_or(run, LOAD_COLUMNS, NULL),
                                     .format = cli_text_or(run, LOAD_FORMAT, NULL)};
-    options->mode = modes[cli_option_value(run, LOAD_MODE)->number];
+    options->mode = CO_LOAD_INSERT;
     options->workers = (unsigned)cli_option_value(run, LOAD_WORKERS)->number;
-    options->memory = cli_option_value(run, LOAD_MEMORY)->number;
     options->compress = cli_option_value(run, LOAD_COMPRESS)->given;
     options->ignore_unknown = cli_option_value(run, LOAD_IGNORE_UNKNOWN)->given;
-    options->skip_bad_rows = cli_option_value(run, LOAD_ON_ERROR)->number == 1;
     options->dry_run = cli_option_value(run, LOAD_DRY_RUN)->given;
-    options->max_errors = max_errors->given ? max_errors->number : UINT64_MAX;
-    options->rejects_path = cli_text_or(run, LOAD_REJECTS, NULL);
+    options->max_errors = UINT64_MAX;
     options->operation = cli_option_value(run, LOAD_OP_ID)->id;
     options->if_head = cli_option_value(run, LOAD_IF_HEAD)->id;
     options->message = cli_text_or(run, LOAD_MESSAGE, NULL);
     options->progress_context = progress;
     options->progress = cli_progress_show;
-    options->reject_context = progress;
-    options->reject = print_reject;
 }
 
 /* ---- the result ---- */

@@ -2,7 +2,7 @@
  * Telling an error: for people on standard error, with --json also as one document on standard output.
  *
  *   sluice: people.csv:12: column age: "abc" is not an int32 (CONSTRAINT_TYPE)
- *   hint: correct the value, or skip such rows with --on-error skip
+ *   hint: ...
  *   operation 0190…: committed: no
  *
  * The document carries only what may be stored and sent: the safe message, a hint that knows the code alone, ids and
