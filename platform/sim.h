@@ -73,6 +73,24 @@ uint64_t pf_sim_calls(const pf_volume *volume);
 bool pf_sim_is_dead(const pf_volume *volume);
 void pf_sim_kill(pf_volume *volume);
 void pf_sim_power_loss(pf_sim_disk *disk, pf_sim_loss loss);
+/* Every state that a power loss may leave of a small disk, one after the other:
+ *
+ *     pf_sim_choices choices = {0};
+ *     do {
+ *         clone the disk; pf_sim_power_loss_chosen(clone, &choices); recover and check; free the clone
+ *     } while (pf_sim_choices_next(&choices));
+ *
+ * Names: every permitted subset of the unsynced changes. Contents: each version of each unsynced page, each size of
+ * each file; tearing inside a page is left to the seeds. The number is the product of all choices, so callers bound
+ * their loop. `cut`: a state had more choices than fit, and the last ones kept everything. */
+#define PF_SIM_CHOICES_MAX 64u
+typedef struct pf_sim_choices {
+    unsigned count, made;
+    bool cut;
+    uint16_t digits[PF_SIM_CHOICES_MAX], options[PF_SIM_CHOICES_MAX];
+} pf_sim_choices;
+void pf_sim_power_loss_chosen(pf_sim_disk *disk, pf_sim_choices *choices);
+bool pf_sim_choices_next(pf_sim_choices *choices); /* false: that was the last state */
 /* Bytes free on the disk (default: no bound); writes beyond fail with ENOSPC. */
 void pf_sim_set_free_space(pf_sim_disk *disk, uint64_t bytes);
 /* Flips bits of a stored byte, in cache and medium (bit rot). NOT_FOUND when absent. */

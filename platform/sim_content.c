@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIZES_MAX 16u /* of one file that a chosen power loss tells apart */
+
 static sim_page zero_page = {.references = 2}; /* shared by all files; not counted, and never anybody's own */
 
 /* ---- pages ---- */
@@ -319,6 +321,8 @@ static size_t kept_up_to(pf_sim_disk *disk, size_t count, pf_sim_loss loss, unsi
     case PF_SIM_RANDOM:
         break;
     }
+    if (disk->choices != NULL)
+        return pf_sim_choose(disk, count + 1);
     return pf_sim_chance(disk, keep, 8) ? count : (size_t)(pf_sim_random(disk) % (count + 1));
 }
 
@@ -340,6 +344,20 @@ static void lose_page(pf_sim_disk *disk, sim_inode *inode, const sim_page_write 
     }
 }
 
+/* One of the synced size and those that the writes since made, which only grow. */
+static uint64_t chosen_size(pf_sim_disk *disk, const sim_inode *inode)
+{
+    uint64_t sizes[SIZES_MAX] = {inode->durable_size};
+    size_t count = 1;
+
+    for (size_t i = 0; i < inode->write_count && count + 1 < SIZES_MAX; i++)
+        if (inode->writes[i].size_after > sizes[count - 1])
+            sizes[count++] = inode->writes[i].size_after;
+    if (inode->size > sizes[count - 1])
+        sizes[count++] = inode->size;
+    return count > 1 ? sizes[pf_sim_choose(disk, count)] : sizes[0];
+}
+
 static uint64_t size_left(pf_sim_disk *disk, const sim_inode *inode, pf_sim_loss loss)
 {
     const sim_page_write *last = inode->write_count > 0 ? &inode->writes[inode->write_count - 1] : NULL;
@@ -357,6 +375,8 @@ static uint64_t size_left(pf_sim_disk *disk, const sim_inode *inode, pf_sim_loss
     case PF_SIM_RANDOM:
         break;
     }
+    if (disk->choices != NULL)
+        return chosen_size(disk, inode);
     choice = pf_sim_random(disk);
     if (choice % 4 == 0)
         return inode->durable_size;
@@ -390,7 +410,7 @@ void pf_sim_content_lose(pf_sim_disk *disk, uint32_t slot, pf_sim_loss loss, uns
         return;
     inode = pf_sim_own(disk, slot);
     size = size_left(disk, inode, loss);
-    by_sector = loss != PF_SIM_RANDOM || pf_sim_chance(disk, 1, 2);
+    by_sector = disk->choices == NULL && (loss != PF_SIM_RANDOM || pf_sim_chance(disk, 1, 2));
     if (inode->write_count > 1)
         qsort(inode->writes, inode->write_count, sizeof *inode->writes, by_page);
     for (size_t first = 0, next; first < inode->write_count; first = next) {

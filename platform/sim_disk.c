@@ -224,6 +224,50 @@ void pf_sim_power_loss(pf_sim_disk *disk, pf_sim_loss loss)
     }
 }
 
+/* ---- chosen power losses ---- */
+
+unsigned pf_sim_choose(pf_sim_disk *disk, size_t options)
+{
+    pf_sim_choices *choices = disk->choices;
+    unsigned at = choices->made;
+
+    PF_ALWAYS(options > 0 && options <= UINT16_MAX);
+    if (at == PF_SIM_CHOICES_MAX) {
+        choices->cut = true;
+        return (unsigned)options - 1;
+    }
+    choices->made++;
+    if (at == choices->count) {
+        choices->options[at] = (uint16_t)options;
+        choices->digits[at] = 0;
+        choices->count++;
+    }
+    PF_ALWAYS(choices->options[at] == options); /* the same disk again */
+    return choices->digits[at];
+}
+
+void pf_sim_power_loss_chosen(pf_sim_disk *disk, pf_sim_choices *choices)
+{
+    choices->made = 0;
+    disk->choices = choices;
+    pf_sim_power_loss(disk, PF_SIM_RANDOM);
+    disk->choices = NULL;
+}
+
+/* Counts up like an odometer whose wheels have different sizes; the wheels behind the one that moved are forgotten. */
+bool pf_sim_choices_next(pf_sim_choices *choices)
+{
+    while (choices->count > 0) {
+        unsigned last = choices->count - 1;
+        if (choices->digits[last] + 1u < choices->options[last]) {
+            choices->digits[last]++;
+            return true;
+        }
+        choices->count--;
+    }
+    return false;
+}
+
 /* ---- bit rot ---- */
 
 /* The file at a path from the disk's root, or SIM_NONE. */

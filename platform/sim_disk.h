@@ -104,6 +104,7 @@ struct pf_sim_disk {
     uint64_t random;     /* state of the seeded choices */
     uint64_t serial;     /* of the last writing call */
     pf_sim_loss failed_sync;
+    pf_sim_choices *choices; /* during a power loss whose outcome is chosen; else NULL */
     bool bounded;
     uint64_t capacity, used; /* pages, when bounded; used is kept always */
     sim_slot *slots;
@@ -123,6 +124,8 @@ char *pf_sim_copy_text(const char *text);
 uint64_t pf_sim_random(pf_sim_disk *disk);
 /* True once in `out_of` times `times` (0 <= times <= out_of). */
 bool pf_sim_chance(pf_sim_disk *disk, unsigned times, unsigned out_of);
+/* One of `options` ways in a power loss whose outcome is chosen: 0 loses all, the last one nothing. */
+unsigned pf_sim_choose(pf_sim_disk *disk, size_t options);
 uint32_t pf_sim_slot_new(pf_sim_disk *disk, bool folder);
 /* The inode of a slot, to be looked at; and one of the disk's own, to be changed. */
 const sim_inode *pf_sim_look(const pf_sim_disk *disk, uint32_t slot);

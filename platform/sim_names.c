@@ -370,6 +370,8 @@ static bool wants_to_stay(pf_sim_disk *disk, const sim_change *change, pf_sim_lo
     case PF_SIM_RANDOM:
         break;
     }
+    if (disk->choices != NULL)
+        return is_ripe(change) || pf_sim_choose(disk, 2) == 1;
     return pf_sim_chance(disk, keep, 8) || is_ripe(change);
 }
 
@@ -377,11 +379,12 @@ static void flag_kept(pf_sim_disk *disk, pf_sim_loss loss, unsigned keep, bool *
 {
     for (size_t i = 0; i < disk->change_count; i++) {
         const sim_change *change = &disk->changes[i];
-        flags[i] = wants_to_stay(disk, change, loss, keep);
-        for (size_t j = 0; j < i && flags[i]; j++)
-            flags[i] = flags[j] || !needs(change, &disk->changes[j]);
-        if (flags[i] && change->kind == SIM_MOVE)
-            flags[i] = for_each_placing(disk, i, is_flagged, flags);
+        bool possible = true;
+        for (size_t j = 0; j < i && possible; j++)
+            possible = flags[j] || !needs(change, &disk->changes[j]);
+        if (possible && change->kind == SIM_MOVE)
+            possible = for_each_placing(disk, i, is_flagged, flags);
+        flags[i] = possible && wants_to_stay(disk, change, loss, keep);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "tests/support/test.h"
 #include "volume_conformance.h"
 
+#include "platform/failpoint.h"
 #include "platform/volume.h"
 
 #include <fcntl.h>
@@ -331,6 +332,57 @@ static void a_waiting_lock_is_granted_when_the_holder_leaves(void **state)
     free(path);
 }
 
+/* ---- failpoints ---- */
+
+static void arm(const char *text)
+{
+    assert_int_equal(setenv("SLUICE_FAILPOINT", text, 1), 0);
+    ASSERT_OK(pf_failpoints_init(&err));
+}
+
+/* Each call fails in its place, before it does anything. */
+static void every_call_is_a_failpoint(void **state)
+{
+    pf_volume *volume = made(state);
+    pf_file *file, *more;
+    bool is_free;
+    pf_stat st;
+
+    ASSERT_OK(pf_create(volume, "a", &file, &err));
+    ASSERT_OK(pf_make_folder(volume, "f", &err));
+#define FAILS_AT(name, call)                                                                                           \
+    do {                                                                                                               \
+        arm("volume." name "=error");                                                                                  \
+        ASSERT_FAILS(SLUICE_IO, call);                                                                                 \
+    } while (0)
+    FAILS_AT("create", pf_create(volume, "b", &more, &err));
+    ASSERT_FAILS(SLUICE_NOT_FOUND, pf_stat_path(volume, "b", &st, &err));
+    FAILS_AT("open", pf_open(volume, "a", PF_READ, &more, &err));
+    FAILS_AT("publish", pf_publish(volume, "a", "b", &err));
+    FAILS_AT("remove", pf_remove(volume, "a", &err));
+    ASSERT_OK(pf_stat_path(volume, "a", &st, &err));
+    FAILS_AT("make_folder", pf_make_folder(volume, "g", &err));
+    ASSERT_FAILS(SLUICE_NOT_FOUND, pf_stat_path(volume, "g", &st, &err));
+    FAILS_AT("remove_folder", pf_remove_folder(volume, "f", &err));
+    ASSERT_OK(pf_stat_path(volume, "f", &st, &err));
+    FAILS_AT("sync_dir", pf_sync_dir(volume, "f", &err));
+    FAILS_AT("write", pf_write(file, 0, "x", 1, &err));
+    FAILS_AT("write", pf_zero_fill(file, 100, &err));
+    ASSERT_OK(pf_file_stat(file, &st, &err));
+    assert_int_equal(st.size, 0);
+    FAILS_AT("lock", pf_lock(file, 0, 1, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &err));
+    ASSERT_OK(pf_open(volume, "a", PF_WRITE, &more, &err));
+    ASSERT_OK(pf_lock_is_free(more, 0, 1, &is_free, &err));
+    assert_true(is_free);
+    FAILS_AT("sync", pf_sync(file, &err));
+    ASSERT_FAILS(SLUICE_IO, pf_sync(file, &err)); /* and this one is final */
+    ASSERT_OK(pf_sync(more, &err));
+    arm("");
+    ASSERT_OK(pf_close(more, &err));
+    ASSERT_OK(pf_close(file, &err));
+    pf_volume_close(volume);
+}
+
 /* ---- handles ---- */
 
 static void handles_are_closed_on_exec(void **state)
@@ -374,6 +426,7 @@ int main(void)
         WITH(identity_does_not_depend_on_the_working_directory),
         WITH(a_lock_falls_with_its_process),
         WITH(a_waiting_lock_is_granted_when_the_holder_leaves),
+        WITH(every_call_is_a_failpoint),
         WITH(handles_are_closed_on_exec),
     };
     return cmocka_run_group_tests_name("volume on real files", tests, NULL, NULL);

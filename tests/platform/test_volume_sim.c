@@ -1274,9 +1274,87 @@ static void a_crash_at_every_call_never_leaves_half_a_published_file(void **stat
     assert_int_equal(calls, 8);
 }
 
+/* Every state, not some: what the seeds may miss. */
+static void all_states_of_a_small_disk_are_enumerated(void **state)
+{
+    pf_sim_choices choices = {0};
+    pf_sim_disk *disk = disk_new(30);
+    pf_volume *volume = actor(disk);
+    pf_file *file = created(volume, "a");
+    unsigned seen[2][3][3] = {{{0}}}, states = 0, renamed = 0; /* b there, first page, second page */
+
+    (void)state;
+    fill(file, 0, 16, 'A');
+    ASSERT_OK(pf_sync(file, &err));
+    put(volume, "tmp", "t");
+    ASSERT_OK(pf_sync_dir(volume, "", &err));
+    fill(file, 0, 8, 'B'); /* one version per sector-sized write, of which a page takes a beginning */
+    write_text(file, 4096, "C");
+    ASSERT_OK(pf_make_folder(volume, "b", &err));
+    ASSERT_OK(pf_publish(volume, "tmp", "b/name", &err));
+    do {
+        pf_sim_disk *clone = clone_of(disk, 0);
+        uint8_t got[8192];
+        bool there;
+        pf_sim_power_loss_chosen(clone, &choices);
+        states++;
+        there = exists(clone, "b");
+        assert_int_equal(content(clone, "a", got, sizeof got), sizeof got);
+        seen[there][got[0] == 'B' ? (got[3584] == 'B' ? 2 : 1) : 0][got[4096] == 'C']++;
+        assert_int_equal(exists(clone, "tmp") + exists(clone, "b/name"), 1);
+        renamed += exists(clone, "b/name");
+        pf_sim_disk_free(clone);
+        assert_true(states < 1000);
+    } while (pf_sim_choices_next(&choices));
+    assert_false(choices.cut);
+    /* names: nothing, the folder, the folder and the rename; first page: 9 versions; second: 2 */
+    assert_int_equal(states, 3 * 9 * 2);
+    assert_int_equal(renamed, 9 * 2);
+    for (unsigned there = 0; there < 2; there++)
+        for (unsigned second = 0; second < 2; second++) {
+            assert_int_equal(seen[there][0][second], there == 0 ? 1 : 2);
+            assert_int_equal(seen[there][1][second], there == 0 ? 7 : 14);
+            assert_int_equal(seen[there][2][second], there == 0 ? 1 : 2);
+        }
+    ASSERT_OK(pf_close(file, &err));
+    pf_volume_close(volume);
+    pf_sim_disk_free(disk);
+}
+
+/* The planted mistakes again: enumeration proves the right way right and finds each wrong one. */
+static void enumeration_finds_each_forgotten_barrier(void **state)
+{
+    static const struct {
+        barrier forgotten;
+        bool loses;
+    } rows[] = {
+        {NO_BARRIER, false}, {FILE_SYNC, true}, {OLD_FOLDER_SYNC, true}, {NEW_FOLDER_SYNC, true}, {PARENT_SYNC, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pf_sim_choices choices = {0};
+        pf_sim_disk *disk = disk_new(0);
+        pf_volume *volume = actor(disk);
+        unsigned lost = 0, states = 0;
+        ASSERT_OK(publish_durably(volume, rows[i].forgotten));
+        do {
+            pf_sim_disk *clone = clone_of(disk, 0);
+            pf_sim_power_loss_chosen(clone, &choices);
+            lost += !is_whole(clone);
+            pf_sim_disk_free(clone);
+            assert_true(++states < 1000);
+        } while (pf_sim_choices_next(&choices));
+        assert_int_equal(lost > 0, rows[i].loses);
+        pf_volume_close(volume);
+        pf_sim_disk_free(disk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_states_of_a_small_disk_are_enumerated),
+        cmocka_unit_test(enumeration_finds_each_forgotten_barrier),
         cmocka_unit_test(the_battery_holds_on_the_simulated_disk),
         cmocka_unit_test(synced_content_survives_and_unsynced_may_not),
         cmocka_unit_test(each_sector_is_kept_or_lost_by_itself),
