@@ -129,7 +129,8 @@ void pf_failpoints_share(uint32_t *cells)
 {
     if (cells == counters)
         return;
-    if (!cells) {
+    if (!cells) { /* the pool is over: what it counted goes on in this process */
+        memcpy(own_counters, counters, sizeof own_counters);
         counters = own_counters;
         return;
     }

@@ -166,6 +166,11 @@ static void shared_counters_count_over_all_processes(void **state)
     ASSERT_FAILS(SLUICE_IO, PF_FAILPOINT(ARM_AFTER, &err));
     test_child_expect_exit(test_child(hit_twice, reached), 0);
     assert_int_equal(cells[PF_FP_ARM_AFTER], 6);
+    pf_failpoints_share(NULL);
+    memset(cells, 0xee, PF_FAILPOINT_COUNT * sizeof *cells); /* gone */
+    uint32_t *others = test_shared(PF_FAILPOINT_COUNT * sizeof *others);
+    pf_failpoints_share(others);
+    assert_int_equal(others[PF_FP_ARM_AFTER], 6);
 }
 
 int main(void)

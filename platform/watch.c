@@ -1,0 +1,206 @@
+/*
+ * epoll over a signalfd, an eventfd and the pidfds of children (see platform/watch.h).
+ *
+ * A forked child has copies of all of these descriptors until it closes them, and a pidfd that is closed here while a
+ * child still has its copy would stay in the epoll set: so children are taken out by name before their pidfd is closed.
+ */
+#include "platform/watch.h"
+#include "platform/check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* What epoll hands back: the kind in the high half, a child's tag in the low one. */
+#define DATA(kind, tag) ((uint64_t)(kind) << 32 | (tag))
+
+struct pf_watch {
+    int epoll;
+    int signals;
+    int bell;
+    sigset_t before; /* the mask of the process before it was opened */
+};
+
+static sluice_status add(const pf_watch *watch, int fd, uint64_t data, sluice_error *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = data}};
+    if (epoll_ctl(watch->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        return pf_fail_errno(err, errno, "watching a descriptor");
+    return SLUICE_OK;
+}
+
+sluice_status pf_watch_open(pf_watch **ret_watch, sluice_error *err)
+{
+    sigset_t interrupts;
+    sluice_status status = SLUICE_OK;
+    pf_watch *watch = malloc(sizeof *watch);
+    if (!watch)
+        return pf_fail_memory(err);
+    *watch = (pf_watch){.epoll = -1, .signals = -1, .bell = -1};
+    (void)sigemptyset(&interrupts);
+    (void)sigaddset(&interrupts, SIGINT);
+    (void)sigaddset(&interrupts, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &interrupts, &watch->before);
+    watch->epoll = epoll_create1(EPOLL_CLOEXEC);
+    watch->signals = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
+    watch->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (watch->epoll < 0 || watch->signals < 0 || watch->bell < 0) {
+        status = pf_fail_errno(err, errno, "opening a supervisor's descriptors");
+        goto fail;
+    }
+    PF_GOTO(status, fail, add(watch, watch->signals, DATA(PF_EVENT_INTERRUPT, 0), err));
+    PF_GOTO(status, fail, add(watch, watch->bell, DATA(PF_EVENT_BELL, 0), err));
+    *ret_watch = watch;
+    return SLUICE_OK;
+fail:
+    pf_watch_close(watch);
+    return status;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+void pf_watch_close(pf_watch *watch)
+{
+    if (!watch)
+        return;
+    close_fd(watch->epoll);
+    close_fd(watch->signals);
+    close_fd(watch->bell);
+    (void)sigprocmask(SIG_SETMASK, &watch->before, NULL);
+    free(watch);
+}
+
+sluice_status pf_watch_child(pf_watch *watch, const pf_child *child, uint32_t tag, sluice_error *err)
+{
+    return add(watch, child->pidfd, DATA(PF_EVENT_CHILD, tag), err);
+}
+
+void pf_watch_forget(pf_watch *watch, const pf_child *child)
+{
+    (void)epoll_ctl(watch->epoll, EPOLL_CTL_DEL, child->pidfd, NULL); /* fails only when it never came to be watched */
+}
+
+static int milliseconds_until(pf_deadline deadline)
+{
+    if (deadline.monotonic_ns == INT64_MAX)
+        return -1;
+    if (pf_deadline_passed(deadline))
+        return 0;
+    int64_t left = (deadline.monotonic_ns - pf_monotonic_ns() + 999999) / 1000000;
+    return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+/* Takes what made the descriptor ready, so that it is not told twice. False: somebody else took it. */
+static bool consume(const pf_watch *watch, pf_event *event)
+{
+    struct signalfd_siginfo information;
+    uint64_t rings;
+    switch (event->kind) {
+    case PF_EVENT_INTERRUPT:
+        if (read(watch->signals, &information, sizeof information) != (ssize_t)sizeof information)
+            return false;
+        event->signal = information.ssi_signo;
+        return true;
+    case PF_EVENT_BELL:
+        return read(watch->bell, &rings, sizeof rings) == (ssize_t)sizeof rings;
+    case PF_EVENT_CHILD:
+    case PF_EVENT_NONE:
+        break;
+    }
+    return true;
+}
+
+sluice_status pf_watch_next(pf_watch *watch, pf_deadline deadline, pf_event *ret_event, sluice_error *err)
+{
+    for (;;) {
+        struct epoll_event ready;
+        int count = epoll_wait(watch->epoll, &ready, 1, milliseconds_until(deadline));
+        if (count < 0 && errno != EINTR)
+            return pf_fail_errno(err, errno, "waiting for workers");
+        if (count == 1) {
+            *ret_event = (pf_event){.kind = (pf_event_kind)(ready.data.u64 >> 32), .tag = (uint32_t)ready.data.u64};
+            if (consume(watch, ret_event))
+                return SLUICE_OK;
+        }
+        if (count <= 0 && pf_deadline_passed(deadline)) {
+            *ret_event = (pf_event){.kind = PF_EVENT_NONE};
+            return SLUICE_OK;
+        }
+    }
+}
+
+int pf_watch_bell(const pf_watch *watch)
+{
+    return watch->bell;
+}
+
+void pf_bell_ring(int bell)
+{
+    const uint64_t one = 1;
+    ssize_t written;
+    do {
+        written = write(bell, &one, sizeof one);
+    } while (written < 0 && errno == EINTR);
+    PF_ALWAYS(written == (ssize_t)sizeof one || errno == EAGAIN); /* EAGAIN: it rings already */
+}
+
+sluice_status pf_death_pipe_make(pf_death_pipe *ret_pipe, sluice_error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return pf_fail_errno(err, errno, "making a pipe");
+    *ret_pipe = (pf_death_pipe){.supervisor = ends[1], .worker = ends[0]};
+    return SLUICE_OK;
+}
+
+void pf_death_pipe_close(pf_death_pipe *pipe)
+{
+    close_fd(pipe->supervisor);
+    close_fd(pipe->worker);
+    *pipe = (pf_death_pipe){.supervisor = -1, .worker = -1};
+}
+
+bool pf_supervisor_is_gone(int worker_end)
+{
+    struct pollfd end = {.fd = worker_end, .events = POLLIN};
+    return poll(&end, 1, 0) == 1 && (end.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+void pf_close_other_descriptors(const int *keep, uint32_t count)
+{
+    unsigned first = 3;
+    for (;;) {
+        unsigned next = UINT_MAX;
+        for (uint32_t i = 0; i < count; i++) {
+            if (keep[i] >= 0 && (unsigned)keep[i] >= first && (unsigned)keep[i] < next)
+                next = (unsigned)keep[i];
+        }
+        if (next > first)
+            PF_ALWAYS(close_range(first, next == UINT_MAX ? UINT_MAX : next - 1, 0) == 0);
+        if (next == UINT_MAX)
+            return;
+        first = next + 1;
+    }
+}
+
+void pf_forbid_core(void)
+{
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    PF_ALWAYS(setrlimit(RLIMIT_CORE, &none) == 0);
+}
+
+void pf_leave(int status)
+{
+    _exit(status);
+}

@@ -1,0 +1,60 @@
+/*
+ * What a supervisor and its workers need of the machine beyond platform/process.h: one wait for the ends of children,
+ * for signals and for a bell that children ring; the death pipe; and how a forked worker sheds what it must not keep.
+ */
+#ifndef PLATFORM_WATCH_H
+#define PLATFORM_WATCH_H
+
+#include "platform/process.h"
+
+/* ---- the supervisor's wait ---- */
+
+typedef struct pf_watch pf_watch;
+
+typedef enum pf_event_kind {
+    PF_EVENT_NONE, /* the deadline passed */
+    PF_EVENT_CHILD,
+    PF_EVENT_INTERRUPT, /* SIGINT or SIGTERM */
+    PF_EVENT_BELL
+} pf_event_kind;
+
+typedef struct pf_event {
+    pf_event_kind kind;
+    uint32_t tag;    /* of the child */
+    uint32_t signal; /* of an interrupt */
+} pf_event;
+
+/* From here to the close SIGINT and SIGTERM do not act on this process but arrive as events; pf_fork's children have
+ * them as usual. To be opened by a process of one thread. */
+sluice_status pf_watch_open(pf_watch **ret_watch, sluice_error *err);
+void pf_watch_close(pf_watch *watch); /* NULL allowed; signals act as before again */
+/* PF_EVENT_CHILD with this tag once the child has ended, and until it is forgotten: forget it, then pf_child_wait. */
+sluice_status pf_watch_child(pf_watch *watch, const pf_child *child, uint32_t tag, sluice_error *err);
+void pf_watch_forget(pf_watch *watch, const pf_child *child);
+/* One event, or NONE at the deadline. */
+sluice_status pf_watch_next(pf_watch *watch, pf_deadline deadline, pf_event *ret_event, sluice_error *err);
+/* The bell's descriptor, for children to ring; rings before an answer are one. */
+int pf_watch_bell(const pf_watch *watch);
+void pf_bell_ring(int bell);
+
+/* ---- the death pipe ---- */
+
+/* Nothing is ever written: the workers' end reads end-of-file once every copy of the supervisor's end is gone. */
+typedef struct pf_death_pipe {
+    int supervisor;
+    int worker;
+} pf_death_pipe;
+sluice_status pf_death_pipe_make(pf_death_pipe *ret_pipe, sluice_error *err);
+void pf_death_pipe_close(pf_death_pipe *pipe);
+bool pf_supervisor_is_gone(int worker_end);
+
+/* ---- in a forked worker ---- */
+
+/* Closes every descriptor but 0, 1, 2 and those listed (any order; negative ones are nobody's). Allocates nothing. */
+void pf_close_other_descriptors(const int *keep, uint32_t count);
+/* No core file: it would hold rows. */
+void pf_forbid_core(void);
+/* Ends this process without running what the parent registered for its own end. */
+_Noreturn void pf_leave(int status);
+
+#endif
