@@ -2,8 +2,8 @@
  * Byte-range locks of the volume port: the wait, and the book of what each handle holds.
  *
  * The kernel would turn a held lock of one mode into the other without a word, and would do it in two steps; a caller
- * that asks for that has a bug in its lock order, so it is asserted here against the book. Asking again for what is
- * held in the same mode is harmless and is not counted: one unlock releases it.
+ * that asks for that has a bug in its lock order, and could lose data by it, so it is checked against the book in every
+ * build. Asking again for what is held in the same mode is harmless and is not counted: one unlock releases it.
  */
 #include "platform/volume_impl.h"
 
@@ -17,10 +17,10 @@ static bool overlaps(const pf_held_lock *held, uint64_t start, uint64_t length)
     return held->start < start + length && start < held->start + held->length;
 }
 
-static void assert_mode_is_kept(const pf_file *file, uint64_t start, uint64_t length, pf_lock_mode mode)
+static void check_mode_is_kept(const pf_file *file, uint64_t start, uint64_t length, pf_lock_mode mode)
 {
     for (size_t i = 0; i < file->held_count; i++)
-        PF_ASSERT(!overlaps(&file->held[i], start, length) || file->held[i].mode == mode);
+        PF_ALWAYS(!overlaps(&file->held[i], start, length) || file->held[i].mode == mode);
 }
 
 /* Room in the book before the lock is taken, so that a taken lock is always written down. */
@@ -54,7 +54,7 @@ static void forget_held(pf_file *file, uint64_t start, uint64_t length)
     for (size_t i = 0; i < file->held_count; i++) {
         const pf_held_lock *held = &file->held[i];
         bool inside = held->start >= start && held->start + held->length <= start + length;
-        PF_ASSERT(inside || !overlaps(held, start, length)); /* half a lock is never given up */
+        PF_ALWAYS(inside || !overlaps(held, start, length)); /* half a lock is never given up */
         if (!inside)
             file->held[kept++] = *held;
     }
@@ -93,7 +93,7 @@ sluice_status pf_lock(pf_file *file, uint64_t start, uint64_t length, pf_lock_mo
     PF_TRY(check_lock_range(start, length, err));
     if (mode == PF_LOCK_EXCLUSIVE && file->access != PF_WRITE)
         return pf_fail(err, SLUICE_INTERNAL, "an exclusive lock needs a handle opened for writing");
-    assert_mode_is_kept(file, start, length, mode);
+    check_mode_is_kept(file, start, length, mode);
     PF_TRY(reserve_entry(file, err));
     if (volume->allowed != NULL && !volume->allowed(volume->allowed_context))
         return pf_fail(err, SLUICE_FENCED, "this process was fenced: it takes no more locks");
