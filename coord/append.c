@@ -70,10 +70,24 @@ static sluice_status check_object(void *context, const char *path, sluice_error 
     return status;
 }
 
+static bool fold_is_there(co_append *append, const st_fold *fold)
+{
+    for (uint32_t i = 0; i < fold->page_count; i++) {
+        char path[160];
+        pf_stat stat;
+        (void)snprintf(path, sizeof path, "tables/%llu/lists/%s", (unsigned long long)fold->table, fold->pages[i].file);
+        if (pf_stat_path(st_graph_volume(append->graph), path, &stat, NULL) != SLUICE_OK)
+            return false;
+    }
+    return true;
+}
+
+/* Every object that the delta names exists. A fold is no part of it: one whose pages are not all there is dropped. */
 static sluice_status check_objects(co_append *append, sluice_error *err)
 {
-    for (uint32_t i = 0; i < append->delta->edit_count; i++) {
-        const struct st_delta_edit *edit = &append->delta->edits[i];
+    st_delta *delta = append->delta;
+    for (uint32_t i = 0; i < delta->edit_count; i++) {
+        const struct st_delta_edit *edit = &delta->edits[i];
         PF_TRY(st_edit_objects(&edit->edit, check_object, append, err));
         if (edit->staged) {
             char path[160];
@@ -81,29 +95,21 @@ static sluice_status check_objects(co_append *append, sluice_error *err)
             PF_TRY(check_object(append, path, err));
         }
     }
-    return SLUICE_OK;
-}
-
-/* Rows that the delta adds and whose ids are bound to it now. False on overflow. */
-static bool rows_to_number(const st_delta *delta, uint64_t *ret_rows)
-{
-    *ret_rows = 0;
-    for (uint32_t i = 0; i < delta->edit_count; i++) {
-        const st_edit *edit = &delta->edits[i].edit;
-        for (uint32_t k = 0; k < edit->add_count; k++)
-            if (!edit->adds[k].fragment.explicit_ids && !pf_add_u64(*ret_rows, edit->adds[k].fragment.rows, ret_rows))
-                return false;
+    for (uint32_t i = delta->fold_count; i-- > 0;) {
+        if (fold_is_there(append, &delta->folds[i]))
+            continue;
+        st_fold_free(&delta->folds[i]);
+        delta->folds[i] = delta->folds[--delta->fold_count];
     }
-    return true;
+    return SLUICE_OK;
 }
 
 static sluice_status check_rows(co_append *append, const st_view *head, sluice_error *err)
 {
-    uint64_t rows = 0, last = 0, block_end = head->row_block + ST_ROW_BLOCK;
-    if (!rows_to_number(append->delta, &rows) || rows > ST_ROW_BLOCK)
-        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a write of more rows than a block has ids");
-    append->needs_block = append->row_block == 0 && (!pf_add_u64(head->next_row, rows, &last) || last > block_end);
-    return SLUICE_OK;
+    st_delta *deltas[1] = {append->delta};
+    if (append->row_block)
+        return SLUICE_OK;
+    return st_generation_needs_block(head, deltas, 1, &append->needs_block, err);
 }
 
 static sluice_status build_and_append(co_append *append, const st_view *head, sluice_error *err)
@@ -122,6 +128,8 @@ static sluice_status build_and_append(co_append *append, const st_view *head, sl
         goto done;
     }
     append->generation = head->generation + 1;
+    st_commit *commit = &append->delta->commit;
+    commit->time_us = commit->minted_us > head->head_time_us ? commit->minted_us : head->head_time_us;
     status = st_log_append(append->log, &manifest, &attachments, &opening, &append->outcome, &digest, err);
 done:
     pf_buffer_free(&manifest);

@@ -215,7 +215,12 @@ static sluice_status end_attempt(st_graph *graph, const co_attempt *attempt, boo
     PF_TRY(take_alone(sweep->volume, path, &lock, err));
     if (!lock)
         return SLUICE_OK;
-    sluice_status status = is_named(graph, &attempt->id, &named, err);
+    /* A clean attempt's owner knows: its own intent is retired, and nobody had one before it. */
+    sluice_status status = SLUICE_OK;
+    if (objects)
+        status = is_named(graph, &attempt->id, &named, err);
+    else
+        named = false;
     if (status == SLUICE_OK && !named && objects)
         status = sweep_objects(graph, attempt, measure, sweep, err);
     if (status == SLUICE_OK && !named)

@@ -7,8 +7,11 @@
 #include "locks/order.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+static_assert(CO_SLOT_BYTES == ST_INTENT_SLOT_SIZE, "the file is made with slots of this size");
 
 #define OWNER_BYTE     0u
 #define RECOVERER_BYTE 1u
@@ -282,6 +285,21 @@ static sluice_status learn(co_slot *slot, pf_file *file, bool *ret_free, sluice_
     return status;
 }
 
+/* Without a lock, so a hint. */
+static sluice_status seems_used(pf_file *intents, uint32_t number, bool *ret_used, sluice_error *err)
+{
+    co_slot_state state;
+    co_intent intent;
+    bool scope_known = false;
+    PF_TRY(co_slot_may_be_used(intents, number, ret_used, err));
+    if (!*ret_used)
+        return SLUICE_OK;
+    PF_TRY(co_slot_read(intents, number, &state, &intent, &scope_known, err));
+    co_intent_free(&intent);
+    *ret_used = state != CO_SLOT_FREE;
+    return SLUICE_OK;
+}
+
 sluice_status co_slot_take(pf_volume *volume, co_slot *ret_slot, sluice_error *err)
 {
     co_slot slot = {.volume = volume};
@@ -291,8 +309,8 @@ sluice_status co_slot_take(pf_volume *volume, co_slot *ret_slot, sluice_error *e
     for (uint32_t i = 0; i < CO_SLOTS; i++) {
         bool used = true, taken = false, is_free = false;
         slot.number = i;
-        PF_GOTO(status, fail, co_slot_may_be_used(slot.file, i, &used, err));
-        if (used)
+        PF_GOTO(status, fail, seems_used(slot.file, i, &used, err));
+        if (used) /* not even tried: a recoverer who finds a dead owner's byte busy takes it for a living one's */
             continue;
         PF_GOTO(status, fail, try_byte(&slot, OWNER_BYTE, &taken, err));
         if (!taken)

@@ -32,7 +32,7 @@
 #include "platform/buffer.h"
 
 #define CO_SLOTS          ST_INTENT_SLOTS
-#define CO_SLOT_BYTES     ST_INTENT_SLOT_SIZE
+#define CO_SLOT_BYTES     32768u
 #define CO_SCOPE_BYTES    512u
 #define CO_SCOPE_TABLES   32u
 #define CO_FRAME_BYTES    12288u

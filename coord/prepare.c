@@ -70,7 +70,7 @@ static sluice_status answer_receipt(co_run *run, const st_receipt *receipt, slui
             *err = read_error;
         return status;
     }
-    return co_run_answer_found(run, &found, true, err);
+    return co_run_answer_found(run, &found, run->request.operation_given, err);
 }
 
 static sluice_status look_up(co_run *run, sluice_error *err)
@@ -94,6 +94,61 @@ static sluice_status look_up(co_run *run, sluice_error *err)
         return status;
     }
     return SLUICE_OK;
+}
+
+/* For an id of this command's own making, which nobody else can have used before: only a predecessor of this conductor,
+ * dead now, may have published under it, and nothing of the job stands before the job's first base. That is kept in the
+ * attempt's folder, unsynced: a power loss ends the job with everybody in it. */
+static sluice_status find_first_base(co_run *run, uint64_t base, uint64_t *ret_first, bool *ret_known,
+                                     sluice_error *err)
+{
+    pf_file *file = NULL;
+    sluice_error create_error = {0};
+    char path[80], text[32];
+    size_t got = 0;
+    int length = snprintf(text, sizeof text, "%llu\n", (unsigned long long)base);
+    *ret_first = base;
+    *ret_known = true;
+    if (!run->write.attempt) /* nothing staged, one process: no predecessor */
+        return SLUICE_OK;
+    (void)snprintf(path, sizeof path, "%s/since", run->write.attempt->folder);
+    sluice_status status = pf_create(run->volume, path, &file, &create_error);
+    if (status == SLUICE_OK) {
+        status = pf_write(file, 0, text, (size_t)length, err);
+    } else if (status == SLUICE_ALREADY_EXISTS) {
+        co_run_note_litter(run); /* of the predecessor */
+        PF_TRY(pf_open(run->volume, path, PF_READ, &file, err));
+        status = pf_read(file, 0, text, sizeof text - 1, &got, err);
+        text[got] = '\0';
+        *ret_known = got > 1 && text[got - 1] == '\n'; /* else its writer died inside */
+        if (*ret_known)
+            *ret_first = strtoull(text, NULL, 10);
+    } else if (err) {
+        *err = create_error;
+    }
+    (void)pf_close(file, NULL);
+    return status;
+}
+
+static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
+{
+    uint64_t first = 0;
+    bool known = false;
+    co_finding finding;
+    co_found found;
+    PF_TRY(find_first_base(run, st_snapshot_view(run->write.base)->generation, &first, &known, err));
+    if (!known)
+        return look_up(run, err);
+    run->looked_up = true;
+    co_claim claim = {.graph = run->write.graph,
+                      .log = run->log,
+                      .operation = run->request.operation,
+                      .verdict = first,
+                      .seen = first};
+    PF_TRY(st_log_refresh(run->log, err));
+    PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
+    run->claim.seen = st_log_end(run->log).number;
+    return finding == CO_REPEATED ? co_run_answer_found(run, &found, false, err) : SLUICE_OK;
 }
 
 static bool request_is_known(const co_run *run)
@@ -240,10 +295,28 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* A table with many small edits is folded along with the write; the fold is dropped in G where it does not fit any
+ * more. */
+static sluice_status add_folds(co_run *run, sluice_error *err)
+{
+    char stem[56], id[PF_ID_TEXT];
+    const co_attempt *attempt = run->write.attempt;
+    if (!attempt) /* nothing may be staged */
+        return SLUICE_OK;
+    pf_id_text(&attempt->id, id);
+    (void)snprintf(stem, sizeof stem, "%s-%uf", id, run->write.plan_number);
+    PF_TRY(st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta, stem, err));
+    if (run->write.delta.fold_count)
+        co_run_note_litter(run);
+    return SLUICE_OK;
+}
+
 static sluice_status run_payload(co_run *run, sluice_error *err)
 {
     const st_view *view = st_snapshot_view(run->write.base);
-    if (!run->looked_up && (request_is_known(run) || !run->request.operation_given))
+    if (!run->looked_up && !run->request.operation_given)
+        PF_TRY(look_for_predecessor(run, err));
+    else if (!run->looked_up && request_is_known(run))
         PF_TRY(look_up(run, err));
     if (run->done || (run->has_payload && pf_sha256_equal(&run->payload_schema, &view->schema_identity)))
         return SLUICE_OK;
@@ -279,6 +352,7 @@ sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err
     PF_TRY(co_run_check(run, err));
     if (run->write.delta.edit_count == 0)
         return nothing_to_do(run, err);
+    PF_TRY(add_folds(run, err));
     PF_TRY(collect_tables(run, err));
     run->digest = st_delta_digest(&run->write.delta);
     run->claim = (co_claim){.graph = run->write.graph,

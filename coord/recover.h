@@ -1,6 +1,6 @@
 /*
- * Intents and recovery (DESIGN 4 and 8). Intents lie in 64 slots of 32 KiB of GRAPH/intents; a slot's lock is held from arming to
- * retiring; a lock that can be taken means a dead owner, a busy one a live owner, never touched.
+ * Intents and recovery (DESIGN 4 and 8). Intents lie in 64 slots of 32 KiB of GRAPH/intents; a slot's lock is held from
+ * arming to retiring; a lock that can be taken means a dead owner, a busy one a live owner, never touched.
  */
 #ifndef COORD_RECOVER_H
 #define COORD_RECOVER_H
@@ -13,15 +13,15 @@ typedef struct co_recovered { /* one line of `sluice recover` */
     pf_id operation, commit;
     uint32_t slot;
     char kind[16];
-    char stage[16];           /* armed, confirmed, unreadable */
-    char classification[24];  /* published, branch-gone, unconfirmed, roll-forward, invalid, quarantined, live */
-    char action[24];          /* none, retire, publish, discard, undo, quarantine */
-    char outcome[24];         /* resolved, kept, pending */
+    char stage[16];          /* armed, confirmed, unreadable */
+    char classification[24]; /* published, branch-gone, unconfirmed, roll-forward, invalid, quarantined, live */
+    char action[24];         /* none, retire, publish, discard, undo, quarantine */
+    char outcome[24];        /* resolved, kept, pending */
 } co_recovered;
 typedef sluice_status co_recovered_fn(void *context, const co_recovered *line, sluice_error *err);
 
-/* Resolves every intent of a dead owner that overlaps (incarnation 0: all; tables NULL: all of the branch). PROBE changes
- * nothing. RECOVERY_REQUIRED when an overlapping one cannot be resolved. `each` may be NULL. */
+/* Resolves every intent of a dead owner that overlaps (incarnation 0: all; tables NULL: all of the branch). PROBE
+ * changes nothing. RECOVERY_REQUIRED when an overlapping one cannot be resolved. `each` may be NULL. */
 sluice_status co_recover(st_graph *graph, co_recover_mode mode, uint64_t incarnation, const uint64_t *tables,
                          uint32_t table_count, co_recovered_fn *each, void *context, sluice_error *err);
 

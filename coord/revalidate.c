@@ -58,7 +58,7 @@ sluice_status co_run_judge(co_run *run, co_next *ret_next, sluice_error *err)
         if (run->armed)
             PF_TRY(co_run_give_up(run, err));
         co_run_note_litter(run);
-        return co_run_answer_found(run, &run->found, true, err);
+        return co_run_answer_found(run, &run->found, run->request.operation_given, err);
     case CO_MISUSED:
         return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
     case CO_FOREIGN:

@@ -219,14 +219,19 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         *ret_receipt = run.receipt;
     } else {
         co_run_note_litter(&run);
+        if (status != SLUICE_FENCED && run.committed == SLUICE_FALSE && executor->allowed &&
+            !executor->allowed(executor->context)) { /* whatever failed, failed because of that */
+            pf_error_clear(err);
+            status = pf_fail(err, SLUICE_FENCED, "this process was fenced");
+        }
         if (run.armed && run.committed == SLUICE_FALSE) {
             sluice_status left = co_run_give_up(&run, err);
             status = left == SLUICE_OK ? status : left;
         }
-        if (attempt && run.committed == SLUICE_UNKNOWN)
-            attempt->uncertain = true;
         fill_envelope(&run, status, err);
     }
+    if (attempt && (run.armed || run.committed == SLUICE_UNKNOWN))
+        attempt->uncertain = true;
     co_slot_release(&run.slot);
     co_run_drop_plan(&run);
     lk_lockfile_close(run.locks); /* and with it admission */

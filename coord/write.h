@@ -1,10 +1,10 @@
 /*
  * The write protocol: one state machine, stages A to H, for every graph-visible write (DESIGN 4, docs/protocol.md).
  *
- * The caller (a job's conductor) gives a co_writer: the payload half (parse, encode, stage; depends on the base only through
- * its types' schema and survives restarts) and the plan half (constraint probes, delta, read set; made again after every
- * conflict, against a fresh base). The machine does everything else: recovery barrier, pin, gates, revalidation, intent,
- * publish, finalize, retries with a budget, receipts.
+ * The caller (a job's conductor) gives a co_writer: the payload half (parse, encode, stage; depends on the base only
+ * through its types' schema and survives restarts) and the plan half (constraint probes, delta, read set; made again
+ * after every conflict, against a fresh base). The machine does everything else: recovery barrier, pin, gates,
+ * revalidation, intent, publish, finalize, retries with a budget, receipts.
  */
 #ifndef COORD_WRITE_H
 #define COORD_WRITE_H
@@ -18,21 +18,22 @@ typedef struct co_attempt { /* attempts/<id>/: one per job; its lock is shared b
     pf_id id;
     char folder[64]; /* "attempts/<id>" */
     pf_file *lock;
-    /* Set by co_write_run, and `litter` also by the job (a task that was tried twice): what co_attempt_finish may skip. */
-    bool litter;          /* something staged may be named by nothing */
-    bool uncertain;       /* the write's outcome is unknown: nothing may be removed */
+    /* Set by co_write_run, and `litter` also by the job (a task that was tried twice): what co_attempt_finish may skip.
+     */
+    bool litter;    /* something staged may be named by nothing */
+    bool uncertain; /* the write's outcome is unknown, or its intent was left to recovery: nothing may be removed */
     uint64_t incarnation; /* of the branch written to; 0: never came that far */
     uint64_t since;       /* generation of the first base: nothing of this attempt is named at or before it */
 } co_attempt;
 /* Makes the folder and its lock file, takes the lock shared; synced. */
 sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
-/* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. NOT_FOUND once the attempt
- * is over. */
+/* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. NOT_FOUND once the
+ * attempt is over. */
 sluice_status co_attempt_join(st_graph *graph, const pf_id *id, co_attempt *ret_attempt, sluice_error *err);
 void co_attempt_leave(co_attempt *attempt); /* closes; safe on a zeroed one */
-/* The job's owner, after a known outcome: leaves, and removes the folder, and (when there may be litter) every object that the
- * attempt staged and that no generation names. Best effort: what it cannot remove is co_gc's. Does nothing, successfully, while
- * an intent still names the attempt or somebody else still holds its lock. */
+/* The job's owner, after a known outcome: leaves, and removes the folder, and (when there may be litter) every object
+ * that the attempt staged and that no generation names. Best effort: what it cannot remove is co_gc's. Does nothing,
+ * successfully, while an intent still names the attempt or somebody else still holds its lock. */
 sluice_status co_attempt_finish(st_graph *graph, co_attempt *attempt, sluice_error *err);
 /* The same for any attempt whose lock can be taken alone, judged by everything that the graph's generations name. */
 sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_files, uint64_t *ret_bytes,
@@ -41,21 +42,22 @@ sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_f
 #define CO_WAIT_MS 30000
 
 typedef struct co_request {
-    const char *branch;     /* name */
-    pf_id operation;        /* minted by the command when the user gave none; never nil */
-    bool operation_given;   /* by --op-id: looked up before staging */
-    pf_sha256 request;      /* digest of the content; may be set by the payload half (co_write_set_request) */
-    const char *actor;      /* for the commit; NULL: "cli" */
-    const char *message;    /* NULL: none */
-    pf_id if_head;          /* nil: unconditional */
-    int64_t wait_ms;        /* bound of every wait for gates and the publish lock; 0: CO_WAIT_MS */
-    const uint64_t *tables; /* the tables that it will touch or probe, where the caller knows them before it prepares: an */
-    uint32_t table_count;   /* unresolvable intent then fails the write before an hour of staging instead of after it */
+    const char *branch;   /* name */
+    pf_id operation;      /* minted by the command when the user gave none; never nil */
+    bool operation_given; /* by --op-id: looked up before staging */
+    pf_sha256 request;    /* digest of the content; may be set by the payload half (co_write_set_request) */
+    const char *actor;    /* for the commit; NULL: "cli" */
+    const char *message;  /* NULL: none */
+    pf_id if_head;        /* nil: unconditional */
+    int64_t wait_ms;      /* bound of every wait for gates and the publish lock; 0: CO_WAIT_MS */
+    const uint64_t
+        *tables; /* the tables that it will touch or probe, where the caller knows them before it prepares: an */
+    uint32_t table_count; /* unresolvable intent then fails the write before an hour of staging instead of after it */
 } co_request;
 
 typedef struct co_receipt {
-    bool committed;         /* false: nothing to do, no commit */
-    bool repeated;          /* an exact retry: this is the first receipt */
+    bool committed; /* false: nothing to do, no commit */
+    bool repeated;  /* an exact retry: this is the first receipt */
     pf_id commit, operation;
     uint64_t incarnation, generation;
     uint32_t index;
@@ -71,15 +73,16 @@ typedef struct co_write {
     const co_request *request;
     wk_executor *executor;
     co_attempt *attempt;
-    st_snapshot *base;      /* pinned, after A */
-    uint32_t plan_number;   /* 0, 1, 2, ... : staged names of a plan carry it */
+    st_snapshot *base;    /* pinned, after A */
+    uint32_t plan_number; /* new for each plan, also of another conductor of the job: staged names of a plan carry it */
     /* filled by the plan half: */
-    st_delta delta;         /* the machine has filled commit's id, operation, request, kind, actor, message, minted time, and
-                             * the schema identity: the plan adds counts, edits, change sets. No edit: nothing to do, no commit */
-    co_read_set reads;      /* incarnation, schema identity and head are there already */
-    lk_gate_key *gates;     /* malloc'd; the machine frees it */
+    st_delta
+        delta;         /* the machine has filled commit's id, operation, request, kind, actor, message, minted time, and
+                        * the schema identity: the plan adds counts, edits, change sets. No edit: nothing to do, no commit */
+    co_read_set reads; /* incarnation, schema identity and head are there already */
+    lk_gate_key *gates; /* malloc'd; the machine frees it */
     uint32_t gate_count;
-    ad_effect *effects;     /* visible by themselves; malloc'd */
+    ad_effect *effects; /* visible by themselves; malloc'd */
     uint32_t effect_count;
 } co_write;
 /* Sets request.request once the payload half knows it; the receipt look-up by operation id then happens. Returns
@@ -95,9 +98,10 @@ typedef struct co_writer {
     sluice_status (*plan)(void *context, co_write *write, sluice_error *err);
 } co_writer;
 
-/* Runs A to H. On failure err carries phase, committed, acknowledged, operation and commit id. The executor's fence check
- * (when it has one) is installed in the graph's volume and stays there: it must live as long as the graph's handle. */
-sluice_status co_write_run(st_graph *graph, const co_request *request, co_attempt *attempt,
-                           wk_executor *executor, const co_writer *writer, co_receipt *ret_receipt, sluice_error *err);
+/* Runs A to H. On failure err carries phase, committed, acknowledged, operation and commit id. The executor's fence
+ * check (when it has one) is installed in the graph's volume and stays there: it must live as long as the graph's
+ * handle. */
+sluice_status co_write_run(st_graph *graph, const co_request *request, co_attempt *attempt, wk_executor *executor,
+                           const co_writer *writer, co_receipt *ret_receipt, sluice_error *err);
 
 #endif
