@@ -15,6 +15,8 @@
 _Noreturn void pf_assertion_failed(const char *expression, const char *file, int line);
 
 #define PF_ALWAYS(expression) ((expression) ? (void)0 : pf_assertion_failed(#expression, __FILE__, __LINE__))
+/* Reached only when `what`, which was to be there, is not: behind a switch over what cannot be anything else. */
+#define PF_NEVER(what) pf_assertion_failed(what, __FILE__, __LINE__)
 #ifdef NDEBUG
 #define PF_ASSERT(expression) ((void)sizeof(expression))
 #else

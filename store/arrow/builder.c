@@ -83,27 +83,18 @@ void st_column_builder_free(st_column_builder *builder)
     free(builder);
 }
 
-/* A larger aligned copy of *block; the old one is freed. What is behind `used` is undefined. */
-static sluice_status regrow(void **block, uint64_t used, uint64_t size, sluice_error *err)
+/* A larger aligned block with the first `used` bytes of `block`, which is freed. NULL without memory: `block` stays. */
+static void *regrow(void *block, uint64_t used, uint64_t size)
 {
     uint64_t rounded = (size + ST_COLUMN_ALIGNMENT - 1) & ~(uint64_t)(ST_COLUMN_ALIGNMENT - 1);
     void *larger = aligned_alloc(ST_COLUMN_ALIGNMENT, rounded);
 
     if (!larger)
-        return pf_fail_memory(err);
+        return NULL;
     if (used)
-        memcpy(larger, *block, used);
-    free(*block);
-    *block = larger;
-    return SLUICE_OK;
-}
-
-static sluice_status regrow_bytes(uint8_t **block, uint64_t used, uint64_t size, sluice_error *err)
-{
-    void *grown = *block;
-    PF_TRY(regrow(&grown, used, size, err));
-    *block = grown;
-    return SLUICE_OK;
+        memcpy(larger, block, used);
+    free(block);
+    return larger;
 }
 
 static uint64_t doubled(uint64_t capacity, uint64_t first, uint64_t needed, uint64_t maximum)
@@ -122,21 +113,28 @@ static sluice_status grow_rows(st_column_builder *builder, uint64_t needed, slui
     uint64_t capacity = (doubled(old, FIRST_ROWS, needed, ST_COLUMN_ROWS_MAX + 1) + 63) & ~(uint64_t)63;
 
     if (has_offsets(builder->type)) {
-        void *offsets = builder->offsets;
-        uint64_t used = offsets ? (builder->length + 1) * sizeof(int32_t) : 0;
-        PF_TRY(regrow(&offsets, used, (capacity + 1) * sizeof(int32_t), err));
-        builder->offsets = offsets;
+        uint64_t used = builder->offsets ? (builder->length + 1) * sizeof(int32_t) : 0;
+        int32_t *offsets = regrow(builder->offsets, used, (capacity + 1) * sizeof(int32_t));
+        if (!offsets)
+            return pf_fail_memory(err);
         if (!used)
-            builder->offsets[0] = 0;
+            offsets[0] = 0;
+        builder->offsets = offsets;
     } else if (builder->type != ST_STRUCT) {
         uint64_t used = value_bytes(builder->type, builder->length);
-        PF_TRY(regrow_bytes(&builder->values, used, value_bytes(builder->type, capacity), err));
+        uint8_t *values = regrow(builder->values, used, value_bytes(builder->type, capacity));
+        if (!values)
+            return pf_fail_memory(err);
         if (builder->type == ST_BOOL)
-            memset(builder->values + used, 0, value_bytes(ST_BOOL, capacity) - used);
+            memset(values + used, 0, value_bytes(ST_BOOL, capacity) - used);
+        builder->values = values;
     }
     if (builder->validity) {
-        PF_TRY(regrow_bytes(&builder->validity, old / 8, capacity / 8, err));
-        memset(builder->validity + old / 8, 0xFF, (capacity - old) / 8);
+        uint8_t *validity = regrow(builder->validity, old / 8, capacity / 8);
+        if (!validity)
+            return pf_fail_memory(err);
+        memset(validity + old / 8, 0xFF, (capacity - old) / 8);
+        builder->validity = validity;
     }
     builder->capacity = capacity;
     return SLUICE_OK;
@@ -157,7 +155,10 @@ sluice_status st_builder_reserve(st_column_builder *builder, uint64_t rows, uint
     uint64_t needed = builder->data_length + bytes;
     if (needed > builder->data_capacity) {
         uint64_t capacity = doubled(builder->data_capacity, FIRST_BYTES, needed, ST_COLUMN_BYTES_MAX);
-        PF_TRY(regrow_bytes(&builder->data, builder->data_length, capacity, err));
+        uint8_t *data = regrow(builder->data, builder->data_length, capacity);
+        if (!data)
+            return pf_fail_memory(err);
+        builder->data = data;
         builder->data_capacity = capacity;
     }
     return SLUICE_OK;
@@ -167,7 +168,9 @@ static sluice_status make_validity(st_column_builder *builder, sluice_error *err
 {
     if (builder->validity || !builder->capacity)
         return SLUICE_OK;
-    PF_TRY(regrow_bytes(&builder->validity, 0, builder->capacity / 8, err));
+    builder->validity = regrow(NULL, 0, builder->capacity / 8);
+    if (!builder->validity)
+        return pf_fail_memory(err);
     memset(builder->validity, 0xFF, builder->capacity / 8);
     return SLUICE_OK;
 }

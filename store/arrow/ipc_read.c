@@ -174,7 +174,7 @@ static sluice_status read_text(reader *in, st_column *column, sluice_error *err)
 
     /* Of no rows there may be no offsets. */
     PF_TRY(next_buffer(in, column->length ? size : 0, size + ST_COLUMN_ALIGNMENT, &offsets, err));
-    column->offsets = offsets.length < size ? none : (const void *)offsets.bytes;
+    column->offsets = offsets.bytes && offsets.length >= size ? (const void *)offsets.bytes : none;
     if (!offsets_ascend(column->offsets, column->length))
         return pf_fail(err, SLUICE_CORRUPT, "the offsets of buffer %u do not ascend", in->buffer - 1);
     PF_TRY(next_buffer(in, (uint64_t)column->offsets[column->length], ST_COLUMN_BYTES_MAX + ST_COLUMN_ALIGNMENT, &data,

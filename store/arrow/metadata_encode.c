@@ -97,7 +97,7 @@ static st_fb_ref put_field(st_fb_builder *fb, const st_arrow_field *field, unsig
 /* Readers want the vector of children also where there are none. */
 static st_fb_ref put_fields(st_fb_builder *fb, const st_arrow_field *fields, uint32_t count, unsigned depth)
 {
-    PF_ALWAYS(depth <= ST_ARROW_DEPTH_MAX);
+    PF_ALWAYS(depth <= ST_ARROW_DEPTH_MAX + 1);
     st_fb_ref *refs = new_refs(fb, count);
     if (!refs)
         return 0;

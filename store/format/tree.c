@@ -96,7 +96,7 @@ static sluice_status new_node(st_tree *tree, const st_token *token, st_node *par
     case ST_TOKEN_OBJECT_END:
     case ST_TOKEN_ARRAY_END:
     case ST_TOKEN_NAME:
-        PF_ALWAYS(!"a token that begins a value");
+        PF_NEVER("a token that begins a value");
     }
     *ret_node = node;
     return SLUICE_OK;

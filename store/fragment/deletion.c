@@ -41,7 +41,7 @@ static uint32_t get_u16(const uint8_t *bytes)
 
 static bool array_is_sorted(const uint8_t *bytes, uint32_t count)
 {
-    for (uint32_t i = 1; i < count; i++)
+    for (size_t i = 1; i < count; i++)
         if (get_u16(bytes + 2 * i) <= get_u16(bytes + 2 * i - 2))
             return false;
     return true;
@@ -59,7 +59,7 @@ static bool bitset_counts(const uint8_t *bytes, uint32_t count)
 static bool runs_are_sorted(const uint8_t *bytes, uint32_t runs, uint32_t count)
 {
     uint32_t next = 0, sum = 0;
-    for (uint32_t i = 0; i < runs; i++) {
+    for (size_t i = 0; i < runs; i++) {
         uint32_t start = get_u16(bytes + 4 * i), length = get_u16(bytes + 4 * i + 2) + 1;
         if ((i && start <= next) || start + length > 65536)
             return false;
@@ -109,7 +109,7 @@ static bool bitmap_is_sound(const uint8_t *bytes, size_t length, uint64_t rows)
     if (at > length)
         return false;
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < containers; i++) {
+    for (size_t i = 0; i < containers; i++) {
         uint32_t key = get_u16(bytes + keys + 4 * i), count = get_u16(bytes + keys + 4 * i + 2) + 1;
         bool is_run = has_runs && (bytes[flags + i / 8] >> (i & 7)) & 1;
         size_t size = container_length(bytes + at, length - at, is_run, count);
@@ -168,7 +168,7 @@ sluice_status st_deletion_decode(const void *data, size_t length, uint64_t table
     PF_TRY(st_row_set_new(&set, err));
     uint32_t parts = st_get_u32(bytes + 12);
     size_t at = HEADER + (size_t)PART * parts;
-    for (uint32_t i = 0; i < parts; i++)
+    for (size_t i = 0; i < parts; i++)
         PF_GOTO(status, failed, decode_part(set, bytes, length, bytes + HEADER + PART * i, path, &at, err));
     if (at != length || st_row_set_count(set) != st_get_u64(bytes + 24)) {
         status = st_sealed_damaged(err, path, "its counts contradict each other");

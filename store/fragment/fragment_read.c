@@ -86,7 +86,7 @@ static sluice_status check_identity(const st_fragment *fragment, const st_arrow_
 {
     char text[24];
 
-    snprintf(text, sizeof text, "%" PRIu64, table);
+    (void)snprintf(text, sizeof text, "%" PRIu64, table);
     if (!text_is(&footer->schema.metadata, ST_FRAGMENT_KEY_FORM, ST_FRAGMENT_FORMAT))
         return pf_fail(err, SLUICE_UNSUPPORTED_FORMAT, "%s is no fragment of a known version", fragment->path);
     if (!text_is(&footer->schema.metadata, ST_FRAGMENT_KEY_TABLE, text))

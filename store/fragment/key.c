@@ -119,7 +119,7 @@ static inline uint64_t word_at(const st_column *column, uint64_t row)
     case ST_STRUCT:
         break;
     }
-    PF_ALWAYS(!"a value of 64 bits");
+    PF_NEVER("a value of 64 bits");
     return 0;
 }
 

@@ -121,8 +121,8 @@ static uint64_t filter_blocks_for(const st_run_entry *entries, uint64_t count)
     uint64_t distinct = count > 0;
     for (uint64_t i = 1; i < count; i++)
         distinct += entries[i].hash != entries[i - 1].hash;
-    uint64_t bits = distinct * FILTER_BITS_PER_HASH;
-    return (bits + FILTER_BLOCK * 8 - 1) / (FILTER_BLOCK * 8);
+    uint64_t bits = distinct * FILTER_BITS_PER_HASH, per_block = (uint64_t)FILTER_BLOCK * 8;
+    return (bits + per_block - 1) / per_block;
 }
 
 static sluice_status write_footer(st_output *output, const footer *layout, const st_run_entry *entries,
@@ -290,10 +290,10 @@ static sluice_status check_block(st_run *run, uint64_t block, sluice_error *err)
 {
     uint64_t at = block * BLOCK;
     uint64_t length = run->footer.end - at < BLOCK ? run->footer.end - at : BLOCK;
-    uint8_t digest[16];
+    const uint8_t *listed = run->digests + 16 * block;
+    pf_xxh128 expected = {.low = st_get_u64(listed), .high = st_get_u64(listed + 8)};
 
-    put_digest(digest, pf_xxh128_of(run->map.data + at, length));
-    if (memcmp(digest, run->digests + 16 * block, sizeof digest) != 0)
+    if (!pf_xxh128_equal(pf_xxh128_of(run->map.data + at, length), expected))
         return st_sealed_damaged(err, run->path, "block %llu is not what was written", (unsigned long long)block);
     run->checked[block] = 1;
     return SLUICE_OK;

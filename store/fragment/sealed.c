@@ -30,7 +30,7 @@ sluice_status st_sealed_damaged(sluice_error *err, const char *path, const char 
     char what[128];
     va_list arguments;
     va_start(arguments, fmt);
-    vsnprintf(what, sizeof what, fmt, arguments);
+    (void)vsnprintf(what, sizeof what, fmt, arguments);
     va_end(arguments);
     sluice_status status = pf_fail(err, SLUICE_CORRUPT, "%s is damaged: %s", path, what);
     pf_details(err, "{\"file\":\"%s\"}", path);

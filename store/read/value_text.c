@@ -65,7 +65,7 @@ static sluice_status append_scalar(const st_column *column, uint64_t row, pf_buf
     case ST_STRING:
     case ST_BYTES:
     case ST_STRUCT:
-        PF_ALWAYS(!"a scalar");
+        PF_NEVER("a scalar");
     }
     return SLUICE_OK;
 }

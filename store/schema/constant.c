@@ -72,7 +72,7 @@ sluice_status st_constant_read(st_type type, const char *text, size_t length, st
     case ST_ROW_ID:
     case ST_COMMIT_ID:
     case ST_STRUCT:
-        PF_ALWAYS(!"a property type");
+        PF_NEVER("a property type");
     }
     if (status == SLUICE_OK && *ret_parse == ST_PARSE_OK)
         *ret_value = value;
@@ -126,7 +126,7 @@ sluice_status st_constant_write(const st_value *value, pf_buffer *buffer, sluice
     case ST_ROW_ID:
     case ST_COMMIT_ID:
     case ST_STRUCT:
-        PF_ALWAYS(!"a property type");
+        PF_NEVER("a property type");
     }
     return pf_buffer_append(buffer, text, length, err);
 }
@@ -194,7 +194,7 @@ sluice_status st_value_append(const st_value *value, st_column_builder *builder,
     case ST_STRUCT:
         break;
     }
-    PF_ALWAYS(!"a property type");
+    PF_NEVER("a property type");
     return SLUICE_OK;
 }
 

@@ -1,3 +1,6 @@
+/*
+ * Sample rows: what row i holds, written and compared (see sample.h).
+ */
 #include "sample.h"
 
 #include "store/arrow/bits.h"

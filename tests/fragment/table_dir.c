@@ -1,3 +1,6 @@
+/*
+ * A table's folders on a real disk, below the folder for tests (see table_dir.h).
+ */
 #include "table_dir.h"
 
 #include "tests/support/folder.h"
