@@ -49,6 +49,7 @@ void graph_fixture_make(graph_fixture *fixture, uint64_t seed)
     ASSERT_OK(st_schema_parse(schema_text, sizeof(schema_text) - 1, "test", &schema, &err));
     ASSERT_OK(st_graph_init_on(volume, schema, ST_MODE_OPTIMISTIC, &id, &err));
     pf_volume_close(volume);
+    ASSERT_OK(st_schema_identity(schema, &fixture->schema_identity, &err));
     st_schema_free(schema);
     open_parts(fixture);
 }
@@ -81,14 +82,12 @@ st_view *fixture_head(graph_fixture *fixture)
 
 void fixture_delta(graph_fixture *fixture, st_delta *ret_delta)
 {
-    st_view *view = fixture_head(fixture);
-    *ret_delta = (st_delta){.schema_identity = view->schema_identity};
+    *ret_delta = (st_delta){.schema_identity = fixture->schema_identity};
     ret_delta->commit.id = pf_id_new();
     ret_delta->commit.operation = pf_id_new();
     ret_delta->commit.minted_us = pf_wall_us();
     memcpy(ret_delta->commit.kind, "test", 5);
     memcpy(ret_delta->commit.actor, "tester", 7);
-    st_view_free(view);
 }
 
 typedef struct opening_context {

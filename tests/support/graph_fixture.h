@@ -24,6 +24,7 @@ typedef struct graph_fixture {
     st_log *log;
     lk_lockfile *locks;
     uint64_t counter; /* names of what is staged */
+    pf_sha256 schema_identity;
 } graph_fixture;
 
 void graph_fixture_make(graph_fixture *fixture, uint64_t seed);
