@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "coord/load.h"
+#include "platform/watch.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +76,8 @@ static sluice_status parse_inputs(const cli_run *run, co_load_input *inputs, cha
 static sluice_status check_options(const cli_run *run, sluice_error *err)
 {
     if (cli_option_value(run, LOAD_WORKERS)->given &&
-        (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > 1024))
-        return pf_fail(err, SLUICE_USAGE, "--workers is from 1 to 1024");
+        (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > UINT32_MAX))
+        return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
     if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
         return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
     return SLUICE_OK;
@@ -219,6 +220,7 @@ static sluice_status run_load(cli_run *run, sluice_error *err)
     fill_options(run, &progress, &options);
     options.inputs = inputs;
     options.input_count = input_count;
+    pf_hold_interrupts();
     status = co_load(&options, result, err);
     cli_progress_clear(&progress);
     if (status == SLUICE_OK)

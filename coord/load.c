@@ -5,6 +5,7 @@
 #include "coord/load_job.h"
 #include "platform/check.h"
 #include "platform/clock.h"
+#include "platform/process.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,12 +227,29 @@ done:
     return status;
 }
 
+/* As asked for, else SLUICE_WORKERS, else one per processor. */
+static sluice_status choose_workers(const co_load_options *options, unsigned *ret_workers, sluice_error *err)
+{
+    const char *text = getenv("SLUICE_WORKERS");
+    char *end = NULL;
+
+    *ret_workers = options->workers > 0 ? options->workers : pf_processors();
+    if (options->workers > 0 || text == NULL || *text == '\0')
+        return SLUICE_OK;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
+        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
+                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
+    *ret_workers = (unsigned)value;
+    return SLUICE_OK;
+}
+
 static sluice_status run_pool(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
     const co_load_options *options = spec->options;
-    co_pool_options pool = {
-        .workers = options->workers, .progress_context = options->progress_context, .progress = options->progress};
+    co_pool_options pool = {.progress_context = options->progress_context, .progress = options->progress};
 
+    PF_TRY(choose_workers(options, &pool.workers, err));
     return co_pool_run(job, &pool, ret_answer, err);
 }
 
