@@ -307,7 +307,11 @@ void st_fragment_locate(const st_fragment *fragment, uint64_t position, uint32_t
 {
     uint32_t low = 0, high = fragment->batch_count;
 
-    PF_ASSERT(position < fragment->rows);
+    if (position >= fragment->rows) {
+        *ret_batch = UINT32_MAX;
+        *ret_row = 0;
+        return;
+    }
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (fragment->batches[middle].first_row <= position)
@@ -420,7 +424,9 @@ static sluice_status read_column(st_fragment *fragment, uint32_t number, uint32_
 sluice_status st_fragment_column(st_fragment *fragment, uint32_t batch, uint32_t column, st_column *ret_column,
                                  sluice_error *err)
 {
-    PF_ASSERT(batch < fragment->batch_count && column < fragment->columns);
+    PF_ASSERT(column < fragment->columns);
+    if (batch >= fragment->batch_count)
+        return pf_fail(err, SLUICE_CORRUPT, "a run or a deletion names a row that %s does not have", fragment->path);
     size_t at = (size_t)batch * fragment->columns + column;
     if (!fragment->ready[at]) {
         PF_TRY(read_column(fragment, batch, column, &fragment->owned, &fragment->cache[at], err));

@@ -173,12 +173,13 @@ sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, 
     sluice_status status;
     st_output output = {0};
     block_digests seen = {0};
+    st_run_info info = {.entries = count};
     uint32_t *filter = NULL;
     footer layout;
 
     if (count > ENTRIES_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a run would have %llu entries", (unsigned long long)count);
-    if (strlen(name) >= sizeof ret_info->name)
+    if (strlen(name) >= sizeof info.name)
         return pf_fail(err, SLUICE_INTERNAL, "the name of a run is too long");
     PF_TRY(st_sealed_path(table, "keys", name, path, err));
     PF_TRY(st_run_sort(entries, count, err));
@@ -198,10 +199,10 @@ sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, 
     PF_GOTO(status, done, write_blocks(&output, &layout, entries, filter, err));
     output.see = NULL;
     PF_ASSERT(seen.blocks == layout.blocks && st_output_offset(&output) == layout.end);
-    *ret_info = (st_run_info){.entries = count};
-    memcpy(ret_info->name, name, strlen(name) + 1);
-    PF_GOTO(status, done, write_footer(&output, &layout, entries, seen.digests, &ret_info->footer, err));
-    status = st_output_finish(&output, &ret_info->bytes, err);
+    PF_GOTO(status, done, write_footer(&output, &layout, entries, seen.digests, &info.footer, err));
+    PF_GOTO(status, done, st_output_finish(&output, &info.bytes, err));
+    memcpy(info.name, name, strlen(name) + 1); /* which may be that of *ret_info */
+    *ret_info = info;
 done:
     st_output_abandon(&output);
     free(filter);

@@ -216,14 +216,6 @@ sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_us
     return SLUICE_OK;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-    const st_run_entry *x = a, *y = b;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return x->position < y->position ? -1 : x->position > y->position;
-}
-
 static sluice_status hash_batch(st_table_reader *reader, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
                                 uint32_t count, uint64_t first, st_opened_run *opened, sluice_error *err)
 {
@@ -259,10 +251,10 @@ static sluice_status rebuild(st_table_reader *reader, uint32_t i, st_opened_run 
         status = hash_batch(reader, fragment, batch, columns, count, first, opened, err);
         first += st_fragment_batch_rows(fragment, batch);
     }
-    if (status == SLUICE_OK) {
-        qsort(opened->rebuilt, opened->rebuilt_count, sizeof(*opened->rebuilt), compare_entries);
+    if (status == SLUICE_OK)
+        status = st_run_sort(opened->rebuilt, opened->rebuilt_count, err);
+    if (status == SLUICE_OK)
         return SLUICE_OK;
-    }
     free(opened->rebuilt);
     opened->rebuilt = NULL;
     opened->rebuilt_count = 0;

@@ -105,7 +105,11 @@ static void its_structure_is_known_once_it_is_open(void **state)
         assert_int_equal(batch, positions[i] / 100);
         assert_int_equal(row, positions[i] % 100);
     }
+    uint32_t beyond;
+    uint64_t row;
     st_column first, again;
+    st_fragment_locate(fragment, 250, &beyond, &row);
+    ASSERT_FAILS(SLUICE_CORRUPT, st_fragment_column(fragment, beyond, 2, &first, &err));
     ASSERT_OK(st_fragment_column(fragment, 0, 2, &first, &err));
     ASSERT_OK(st_fragment_column(fragment, 0, 2, &again, &err));
     assert_ptr_equal(first.values, again.values);
