@@ -58,7 +58,17 @@ void graph_fixture_free(graph_fixture *fixture)
 {
     close_parts(fixture);
     pf_sim_disk_free(fixture->disk);
-    pf_sim_world_remove();
+    if (!fixture->is_clone)
+        pf_sim_world_remove();
+}
+
+void graph_fixture_clone(graph_fixture *fixture, uint64_t seed, graph_fixture *ret_clone)
+{
+    sluice_error err = {0};
+    *ret_clone =
+        (graph_fixture){.counter = fixture->counter, .schema_identity = fixture->schema_identity, .is_clone = true};
+    ASSERT_OK(pf_sim_disk_clone(fixture->disk, seed, &ret_clone->disk, &err));
+    open_parts(ret_clone);
 }
 
 void graph_fixture_reopen(graph_fixture *fixture)
