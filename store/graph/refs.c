@@ -131,6 +131,15 @@ sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incar
     return status == SLUICE_OK ? make_durable(graph, *ret_incarnation, err) : status;
 }
 
+static bool holds_incarnation(st_graph *graph, const char *file_name, uint64_t incarnation)
+{
+    char *inner = NULL;
+    uint64_t holds = 0;
+    sluice_status status = read_ref(graph->volume, file_name, &inner, &holds, NULL);
+    free(inner);
+    return status == SLUICE_OK && holds == incarnation;
+}
+
 sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnation, sluice_error *err)
 {
     char file_name[80];
@@ -155,6 +164,10 @@ sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnat
         PF_GOTO(status, done, pf_sync_dir(graph->volume, ST_REFS_FOLDER, err));
     } else if (status != SLUICE_OK && err) {
         *err = local;
+        if (holds_incarnation(graph, file_name, incarnation)) {
+            err->committed = SLUICE_TRUE;
+            err->acknowledged = SLUICE_FALSE;
+        }
     }
 done:
     pf_buffer_free(&bytes);
