@@ -278,7 +278,9 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
     if (run->write.reads.reads_head) {
         st_view *head = NULL;
         PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
-        sluice_status status = st_view_load(run->write.graph, run->log, true, &head, err);
+        sluice_status status = co_make_reliable(run->write.graph, run->log, err); /* the answer relies on this head */
+        if (status == SLUICE_OK)
+            status = st_view_load(run->write.graph, run->log, false, &head, err);
         if (status == SLUICE_OK && !pf_id_equal(&head->head, &run->request.if_head))
             status =
                 pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");
