@@ -350,6 +350,28 @@ static void a_name_is_made_durable_before_it_is_relied_on(void **state)
     pf_sim_disk_free(disk);
 }
 
+/* Likewise for the absence of one. */
+static void an_absence_is_made_durable_before_it_is_relied_on(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    pf_id id;
+    uint64_t incarnation;
+    pf_sim_disk *disk = small_disk(3, &id);
+    st_graph *graph = small_open(disk, PF_WRITE);
+    ASSERT_OK(st_ref_create(graph, "x", 5, &err));
+    pf_sim_crash_at(st_graph_volume(graph), 2, true, PF_SIM_DIE, PF_SIM_KEEP_ALL); /* removed, not synced */
+    (void)st_ref_remove(graph, "x", 5, &err);
+    assert_true(pf_sim_is_dead(st_graph_volume(graph)));
+    st_graph_close(graph);
+    graph = small_open(disk, PF_WRITE);
+    ASSERT_FAILS(SLUICE_NOT_FOUND, st_ref_read(graph, "x", &incarnation, &err));
+    pf_sim_power_loss(disk, PF_SIM_LOSE_ALL);
+    st_graph_close(graph);
+    assert_int_equal(holds(disk, "x"), 0);
+    pf_sim_disk_free(disk);
+}
+
 /* The rename's answer is an error, or the sync's is. */
 static void an_error_says_whether_the_name_is_there(void **state)
 {
@@ -394,6 +416,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_creation_cut_short_is_done_or_not_done),
         cmocka_unit_test(a_removal_cut_short_is_done_or_not_done),
         cmocka_unit_test(a_name_is_made_durable_before_it_is_relied_on),
+        cmocka_unit_test(an_absence_is_made_durable_before_it_is_relied_on),
         cmocka_unit_test(an_error_says_whether_the_name_is_there),
         cmocka_unit_test(temporary_names_are_told_from_others),
     };
