@@ -68,19 +68,23 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
 {
     const co_load_input *given = &spec->options->inputs[number];
     load_input *input = &spec->inputs[number];
-    wk_packing packing;
 
     input->type = given->type;
     input->path = given->path;
-    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &packing, err));
-    if (input->format != WK_FORMAT_CSV || packing != WK_PACKING_NONE)
+    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &input->packing,
+                              err));
+    if (input->format != WK_FORMAT_CSV)
         return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
-                               "%s: this version loads plain CSV and TSV files", given->path);
+                               "%s: this version loads CSV and TSV", given->path);
     find_header(spec, number);
     PF_TRY(pf_input_open(given->path, &input->file, err));
-    if (!pf_input_is_regular(input->file))
-        return pf_fail_private(err, SLUICE_USAGE, "an input is no regular file", "%s: this version loads regular files",
-                               pf_input_name(input->file));
+    for (uint32_t i = 0; i < number; i++)
+        if (pf_input_is_same_stream(spec->inputs[i].file, input->file))
+            return pf_fail_private(err, SLUICE_USAGE, "a stream is given as two inputs",
+                                   "%s: a stream can be one input only: its bytes cannot be had twice",
+                                   pf_input_name(input->file));
+    input->spooled = input->packing != WK_PACKING_NONE || !pf_input_is_regular(input->file);
+    spec->spooled_count += input->spooled;
     PF_TRY(pf_input_identify(input->file, &input->identity, err));
     spec->descriptors[number] = pf_input_descriptor(input->file);
     return SLUICE_OK;
