@@ -6,9 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 from cli.sources import ROWS, SMALL, TEXT, Sources
-from support.program import TIMEOUT, main
+from support.program import TIMEOUT, descendants, main
 
 
 class Compressed(Sources):
@@ -77,6 +78,38 @@ class Compressed(Sources):
                 graph = self.fresh("G-%s-%s" % (point, workers))
                 self.done("load", graph, "P=p.csv.gz", "--workers", workers, env={"SLUICE_FAILPOINT": point + "=kill", **SMALL})
                 self.check_whole(graph)
+
+    def test_a_file_that_changes_while_it_is_unpacked_is_told(self):
+        self.need_failpoints()
+        packed = gzip.compress(TEXT.encode())
+        for change in ("cut", "grown", "replaced"):
+            self.write("p.csv.gz", packed)
+            process = self.start("load", "G", "P=p.csv.gz", "--json", env={"SLUICE_FAILPOINT": "load.while_spooling=stop"})
+            reader = self.stopped_worker(process)
+            if change == "cut":
+                os.truncate(self.path("p.csv.gz"), len(packed) // 2)
+            elif change == "grown":
+                self.write("p.csv.gz", packed + packed)
+            else:
+                self.write("other", packed)
+                os.rename(self.path("other"), self.path("p.csv.gz"))
+            os.kill(reader, signal.SIGCONT)
+            said = self.finish(process)
+            self.assertEqual((said.code, said.error["code"]), (4, "INPUT_CHANGED"), said.err)
+            self.assertIn("p.csv.gz", said.err)
+        self.assertEqual(self.done("count", "G", "--json").document, {"P": 0})
+        self.check_nothing_left()
+
+    def stopped_worker(self, process):
+        """Waits until a worker of the load has stopped itself; its process id."""
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            for pid in descendants(process.pid):
+                with open("/proc/%d/stat" % pid) as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] == "T":
+                        return pid
+            time.sleep(0.01)
+        self.fail("no worker stopped")
 
     def test_a_killed_load_leaves_its_copy_to_the_next_writer(self):
         self.need_failpoints()
