@@ -8,32 +8,11 @@
  */
 #include "coord/supervisor.h"
 #include "platform/check.h"
-#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* A death that the work itself caused ends it after a few times. One that came from outside (somebody's kill, also the
- * kernel's when memory is short) tells little about the work: a task that is only unlucky must survive many of these.
- */
-#define OUTSIDE 4u
-
-static const shm_limits crash_limits = {
+static const shm_limits limits = {
     .task_tries = WK_TASK_TRIES, .conductor_tries = WK_TASK_TRIES, .conductor_lives = CO_CONDUCTOR_LIVES};
-static const shm_limits outside_limits = {.task_tries = OUTSIDE * WK_TASK_TRIES,
-                                          .conductor_tries = OUTSIDE * WK_TASK_TRIES,
-                                          .conductor_lives = OUTSIDE * CO_CONDUCTOR_LIVES};
-
-static const shm_limits *limits_after(int wait_status)
-{
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
-    if (!WIFSIGNALED(wait_status))
-        return &crash_limits;
-    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
-        if (WTERMSIG(wait_status) == crashes[i])
-            return &crash_limits;
-    }
-    return &outside_limits;
-}
 
 static void describe_end(int wait_status, char *text, size_t size)
 {
@@ -63,13 +42,12 @@ static sluice_status give_back(co_supervisor *supervisor, uint32_t number)
 {
     shm_region *region = &supervisor->region;
     shm_owner dead = shm_token_owner(&supervisor->seats[number].token);
-    const shm_limits *limits = limits_after(supervisor->seats[number].wait_status);
     shm_loss loss;
     PF_TRY(shm_gates_bury(region, number, NULL));
-    PF_TRY(shm_tasks_loss(region, dead, limits, &loss, NULL));
+    PF_TRY(shm_tasks_loss(region, dead, &limits, &loss, NULL));
     if (loss.task_fails || loss.job_fails)
         write_cause(supervisor, number, &loss);
-    PF_TRY(shm_tasks_bury(region, dead, limits, NULL));
+    PF_TRY(shm_tasks_bury(region, dead, &limits, NULL));
     shm_progress_drop(region, number);
     return SLUICE_OK;
 }

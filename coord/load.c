@@ -5,7 +5,6 @@
 #include "coord/load_job.h"
 #include "platform/check.h"
 #include "platform/clock.h"
-#include "platform/process.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,23 +67,19 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
 {
     const co_load_input *given = &spec->options->inputs[number];
     load_input *input = &spec->inputs[number];
+    wk_packing packing;
 
     input->type = given->type;
     input->path = given->path;
-    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &input->packing,
-                              err));
-    if (input->format != WK_FORMAT_CSV)
+    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &packing, err));
+    if (input->format != WK_FORMAT_CSV || packing != WK_PACKING_NONE)
         return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
-                               "%s: this version loads CSV and TSV", given->path);
+                               "%s: this version loads plain CSV and TSV files", given->path);
     find_header(spec, number);
     PF_TRY(pf_input_open(given->path, &input->file, err));
-    for (uint32_t i = 0; i < number; i++)
-        if (pf_input_is_same_stream(spec->inputs[i].file, input->file))
-            return pf_fail_private(err, SLUICE_USAGE, "a stream is given as two inputs",
-                                   "%s: a stream can be one input only: its bytes cannot be had twice",
-                                   pf_input_name(input->file));
-    input->spooled = input->packing != WK_PACKING_NONE || !pf_input_is_regular(input->file);
-    spec->spooled_count += input->spooled;
+    if (!pf_input_is_regular(input->file))
+        return pf_fail_private(err, SLUICE_USAGE, "an input is no regular file", "%s: this version loads regular files",
+                               pf_input_name(input->file));
     PF_TRY(pf_input_identify(input->file, &input->identity, err));
     spec->descriptors[number] = pf_input_descriptor(input->file);
     return SLUICE_OK;
@@ -104,6 +99,7 @@ static sluice_status open_spec(const co_load_options *options, load_spec *spec, 
     *spec = (load_spec){.options = options, .branch = options->branch ? options->branch : "main"};
     PF_TRY(refuse_later(options, err));
     PF_TRY(find_piece(&spec->piece, err));
+    spec->chunk = wk_chunk_size();
     spec->operation = pf_id_is_nil(&options->operation) ? pf_id_new() : options->operation;
     spec->inputs = calloc(options->input_count, sizeof *spec->inputs);
     spec->descriptors = calloc(options->input_count, sizeof *spec->descriptors);
@@ -116,22 +112,74 @@ static sluice_status open_spec(const co_load_options *options, load_spec *spec, 
 }
 
 /* Unknown types, before any work. */
-static sluice_status check_types(st_graph *graph, const load_spec *spec, sluice_error *err)
+static sluice_status find_types(st_graph *graph, load_spec *spec, sluice_error *err)
 {
     st_snapshot *snapshot = NULL;
     const st_type_def *type = NULL;
     sluice_status status = SLUICE_OK;
 
     PF_TRY(st_snapshot_open(graph, spec->branch, NULL, &snapshot, err));
-    for (uint32_t i = 0; i < spec->input_count && status == SLUICE_OK; i++)
+    for (uint32_t i = 0; i < spec->input_count && status == SLUICE_OK; i++) {
         status = st_snapshot_type(snapshot, spec->inputs[i].type, &type, err);
+        spec->inputs[i].table = status == SLUICE_OK ? type->table : 0;
+    }
     st_snapshot_close(snapshot);
     return status;
 }
 
 /* ---- the end ---- */
 
-static sluice_status read_rows(st_graph *graph, const co_attempt *attempt, co_load_result *result, sluice_error *err)
+static void add_rows(co_load_result *result, uint64_t table, uint64_t rows)
+{
+    for (uint32_t i = 0; i < result->type_count; i++)
+        if (result->types[i].table == table)
+            result->types[i].rows += rows;
+}
+
+/* Every type of the command, once, with no rows yet. */
+static sluice_status list_types(const load_spec *spec, co_load_result *result, sluice_error *err)
+{
+    result->types = calloc(spec->input_count, sizeof *result->types);
+    if (result->types == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < spec->input_count; i++) {
+        uint32_t known = 0;
+        while (known < result->type_count && result->types[known].table != spec->inputs[i].table)
+            known++;
+        if (known == result->type_count)
+            result->types[result->type_count++].table = spec->inputs[i].table;
+    }
+    return SLUICE_OK;
+}
+
+/* What the commit added: also that of a repeated request, whose own first receipt this is. */
+static sluice_status rows_of_commit(st_graph *graph, co_load_result *result, sluice_error *err)
+{
+    const co_receipt *receipt = &result->receipt;
+    st_log *log = NULL;
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status;
+
+    PF_TRY(st_graph_log(graph, receipt->incarnation, &log, err));
+    PF_TRY(st_log_refresh(log, err));
+    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    if (receipt->index >= generation.commit_count) {
+        status = pf_fail(err, SLUICE_CORRUPT, "a receipt names a commit that its generation does not have");
+        goto done;
+    }
+    const st_commit *commit = &generation.commits[receipt->index];
+    for (uint32_t i = 0; i < commit->edit_count; i++)
+        add_rows(result, commit->edits[i].table, commit->edits[i].rows);
+done:
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+static sluice_status rows_of_dry_run(st_graph *graph, const load_spec *spec, const co_attempt *attempt,
+                                     co_load_result *result, sluice_error *err)
 {
     wk_spool spool = {.volume = st_graph_volume(graph), .attempt = attempt->id};
     pf_buffer buffer = {0};
@@ -140,30 +188,42 @@ static sluice_status read_rows(st_graph *graph, const co_attempt *attempt, co_lo
 
     (void)snprintf(spool.folder, sizeof spool.folder, "%s", attempt->folder);
     status = wk_spool_get(&spool, LOAD_RESULT_NAME, &buffer, &found, err);
-    if (status == SLUICE_OK && !found)
-        status = pf_fail(err, SLUICE_INTERNAL, "the load's own result is missing");
-    if (status == SLUICE_OK && buffer.length > 0) {
-        result->types = malloc(buffer.length);
-        if (result->types == NULL)
-            status = pf_fail_memory(err);
-        else {
-            memcpy(result->types, buffer.data, buffer.length);
-            result->type_count = (uint32_t)(buffer.length / sizeof *result->types);
-        }
+    for (uint32_t i = 0; status == SLUICE_OK && found && (i + 1) * sizeof(uint64_t) <= buffer.length; i++) {
+        uint64_t rows;
+        memcpy(&rows, buffer.data + i * sizeof rows, sizeof rows);
+        add_rows(result, spec->inputs[i].table, rows);
     }
     pf_buffer_free(&buffer);
     return status;
 }
 
-/* After success the write has told what may be litter; after a failure everything that stands is looked at. An outcome
- * that nobody knows is left to collection. */
-static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer *answer, sluice_status status,
-                        const sluice_error *error)
+/* Fills the result. An error from here on says that the load stands, when it does. */
+static sluice_status tell(st_graph *graph, const load_spec *spec, const co_attempt *attempt, const load_answer *answer,
+                          co_load_result *ret_result, sluice_error *err)
+{
+    ret_result->receipt = answer->receipt;
+    ret_result->rejected = answer->rejected;
+    sluice_status status = list_types(spec, ret_result, err);
+    if (status == SLUICE_OK && answer->receipt.committed)
+        status = rows_of_commit(graph, ret_result, err);
+    else if (status == SLUICE_OK && spec->options->dry_run)
+        status = rows_of_dry_run(graph, spec, attempt, ret_result, err);
+    if (status != SLUICE_OK && answer->receipt.committed) {
+        err->committed = SLUICE_TRUE;
+        err->acknowledged = answer->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
+        pf_id_text(&answer->receipt.commit, err->commit_id);
+    }
+    return status;
+}
+
+/* The job's answer tells what may be litter. Without one, everything that stands is looked at, unless the outcome is
+ * not known or not safe: then collection comes later. */
+static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer *answer, const sluice_error *error)
 {
     pf_id id = attempt->id;
     uint64_t files, bytes;
 
-    if (status == SLUICE_OK) {
+    if (answer) {
         attempt->litter = answer->litter;
         attempt->uncertain = answer->uncertain;
         attempt->incarnation = answer->incarnation;
@@ -172,7 +232,7 @@ static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer 
         return;
     }
     co_attempt_leave(attempt);
-    if (error->committed != SLUICE_UNKNOWN)
+    if (error->committed == SLUICE_FALSE)
         (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
 }
 
@@ -184,30 +244,31 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     co_attempt attempt = {0};
     load_answer answer = {0};
     wk_job job = load_job_template;
-    sluice_error own;
-    sluice_error *error = err ? err : &own;
+    sluice_error error = {0};
     int64_t started = pf_monotonic_ns();
     sluice_status status;
 
-    pf_error_clear(error);
     *ret_result = (co_load_result){0};
-    PF_TRY(check_types(graph, spec, error));
-    PF_TRY(co_attempt_make(graph, &attempt, error));
+    PF_TRY(find_types(graph, spec, err));
+    PF_TRY(co_attempt_make(graph, &attempt, err));
     spec->attempt = attempt.id;
     job.spec = spec;
     job.descriptors = spec->descriptors;
     job.descriptor_count = spec->input_count;
-    status = run(&job, spec, &answer, error);
-    if (status == SLUICE_OK) {
-        ret_result->receipt = answer.receipt;
-        ret_result->rejected = answer.rejected;
+    status = run(&job, spec, &answer, &error);
+    bool ran = status == SLUICE_OK;
+    if (ran) {
         ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
-        status = read_rows(graph, &attempt, ret_result, error);
-        if (status != SLUICE_OK && answer.receipt.committed)
-            error->committed = SLUICE_TRUE;
-    } else if (error->operation_id[0] == '\0')
-        pf_id_text(&spec->operation, error->operation_id);
-    end_attempt(graph, &attempt, &answer, status, error);
+        status = tell(graph, spec, &attempt, &answer, ret_result, &error);
+    }
+    end_attempt(graph, &attempt, ran ? &answer : NULL, &error);
+    if (status == SLUICE_OK)
+        return SLUICE_OK;
+    if (error.operation_id[0] == '\0')
+        pf_id_text(&spec->operation, error.operation_id);
+    if (err)
+        *err = error;
+    co_load_result_free(ret_result);
     return status;
 }
 
@@ -231,29 +292,12 @@ done:
     return status;
 }
 
-/* As asked for, else SLUICE_WORKERS, else one per processor. */
-static sluice_status choose_workers(const co_load_options *options, unsigned *ret_workers, sluice_error *err)
-{
-    const char *text = getenv("SLUICE_WORKERS");
-    char *end = NULL;
-
-    *ret_workers = options->workers > 0 ? options->workers : pf_processors();
-    if (options->workers > 0 || text == NULL || *text == '\0')
-        return SLUICE_OK;
-    unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
-        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
-                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
-    *ret_workers = (unsigned)value;
-    return SLUICE_OK;
-}
-
 static sluice_status run_pool(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
     const co_load_options *options = spec->options;
-    co_pool_options pool = {.progress_context = options->progress_context, .progress = options->progress};
+    co_pool_options pool = {
+        .workers = options->workers, .progress_context = options->progress_context, .progress = options->progress};
 
-    PF_TRY(choose_workers(options, &pool.workers, err));
     return co_pool_run(job, &pool, ret_answer, err);
 }
 

@@ -20,59 +20,36 @@ static sluice_status read_input(void *context, uint64_t offset, void *bytes, siz
 sluice_status load_files_open(load_job *job, sluice_error *err)
 {
     const load_spec *spec = job->spec;
+    uint64_t chunks = 0;
 
     job->files = calloc((size_t)spec->input_count + 1, sizeof *job->files);
     if (job->files == NULL)
         return pf_fail_memory(err);
-    for (uint32_t i = 0; i < spec->input_count; i++)
-        wk_lexer_make(&job->files[i].lexer, &spec->inputs[i].dialect);
-    return SLUICE_OK;
-}
-
-static sluice_status open_source(load_job *job, uint32_t input, sluice_error *err)
-{
-    const load_input *from = &job->spec->inputs[input];
-    load_file *file = &job->files[input];
-
-    if (from->spooled)
-        PF_TRY(load_spool_open(job, input, err));
-    else
-        file->source = (wk_source){.context = from->file, .size = from->identity.size, .read = read_input};
-    /* A mark that is none of ours is the header's fault to report; the boundary pass reads bytes. */
-    if (wk_source_skip_mark(&file->source, &file->mark, NULL) != SLUICE_OK)
-        file->mark = 0;
-    return SLUICE_OK;
-}
-
-sluice_status load_chunks_get(load_job *job, sluice_error *err)
-{
-    uint64_t chunks = 0;
-
-    if (job->has_chunks)
-        return SLUICE_OK;
-    for (uint32_t i = 0; i < job->spec->input_count; i++) {
+    for (uint32_t i = 0; i < spec->input_count; i++) {
         load_file *file = &job->files[i];
-        PF_TRY(open_source(job, i, err));
-        uint64_t count = (file->source.size + WK_CHUNK - 1) / WK_CHUNK;
+        const load_input *input = &spec->inputs[i];
+        uint64_t count = (input->identity.size + spec->chunk - 1) / spec->chunk;
+        file->source = (wk_source){.context = input->file, .size = input->identity.size, .read = read_input};
         file->first_task = (uint32_t)chunks;
         file->chunks =
             count ? (uint32_t)count : 1; /* an empty file has a chunk, too: somebody must say that it is empty */
         chunks += file->chunks;
         if (count > CHUNKS_MAX || chunks > CHUNKS_MAX)
             return pf_fail(err, SLUICE_RESOURCE_LIMIT, "the inputs have more than %llu bytes",
-                           (unsigned long long)(CHUNKS_MAX * WK_CHUNK));
+                           (unsigned long long)(CHUNKS_MAX * spec->chunk));
+        wk_lexer_make(&file->lexer, &input->dialect);
+        /* A mark that is none of ours is the header's fault to report; the boundary pass reads bytes. */
+        if (wk_source_skip_mark(&file->source, &file->mark, NULL) != SLUICE_OK)
+            file->mark = 0;
     }
     job->chunk_count = (uint32_t)chunks;
-    job->has_chunks = true;
     return SLUICE_OK;
 }
 
 void load_files_close(load_job *job)
 {
-    for (uint32_t i = 0; job->files && i < job->spec->input_count; i++) {
+    for (uint32_t i = 0; job->files && i < job->spec->input_count; i++)
         free(job->files[i].places);
-        (void)pf_close(job->files[i].spool, NULL); /* only read */
-    }
     free(job->files);
     job->files = NULL;
 }
@@ -98,7 +75,7 @@ wk_chunk_view load_chunk_view(const load_job *job, uint32_t input, uint32_t chun
     const load_file *file = &job->files[input];
     return (wk_chunk_view){.lexer = &file->lexer,
                            .source = &file->source,
-                           .start = (uint64_t)chunk * WK_CHUNK,
+                           .start = (uint64_t)chunk * job->spec->chunk,
                            .place = &file->places[chunk],
                            .fields = file->mapping.field_count,
                            .piece = job->spec->piece};
@@ -114,8 +91,8 @@ static void boundary_name(uint32_t task, char ret_name[WK_SPOOL_NAME])
 static sluice_status scan_chunk(load_job *job, const load_file *file, uint32_t chunk, wk_boundaries *ret_boundaries,
                                 sluice_error *err)
 {
-    uint64_t start = (uint64_t)chunk * WK_CHUNK, left = file->source.size - start;
-    size_t length = left < WK_CHUNK ? (size_t)left : (size_t)WK_CHUNK;
+    uint64_t start = (uint64_t)chunk * job->spec->chunk, left = file->source.size - start;
+    size_t length = (size_t)(left < job->spec->chunk ? left : job->spec->chunk);
     size_t wanted = length + (left > length); /* and the byte behind, which may decide about the last one */
     uint8_t *bytes = malloc(wanted + WK_LEX_SLACK);
     sluice_status status;

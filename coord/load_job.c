@@ -60,9 +60,6 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
 {
     load_job *job = context;
 
-    if (phase == LOAD_SPOOL)
-        return load_spool_task(job, index, err);
-    PF_TRY(load_chunks_get(job, err));
     if (phase == LOAD_BOUNDARIES)
         return load_boundary_task(job, index, err);
     if (phase >= LOAD_PROBES)
@@ -101,9 +98,6 @@ static sluice_status make_payload(void *context, co_write *write, sluice_error *
     bool done = false;
 
     load_plan_drop(job);
-    if (job->spec->spooled_count > 0)
-        PF_TRY(executor->run(executor->context, LOAD_SPOOL, job->spec->spooled_count, err));
-    PF_TRY(load_chunks_get(job, err));
     PF_TRY(executor->run(executor->context, LOAD_BOUNDARIES, job->chunk_count, err));
     PF_TRY(PF_FAILPOINT(LOAD_AFTER_BOUNDARIES, err));
     PF_TRY(load_inputs_check(job, err));
@@ -148,69 +142,21 @@ done:
     return status;
 }
 
-static sluice_status add_rows(load_type_rows **rows, uint32_t *count, uint64_t table, uint64_t more, sluice_error *err)
+/* What a dry run would have loaded, per input: no commit says it. Read by the command. */
+static sluice_status leave_rows(load_job *job, sluice_error *err)
 {
-    for (uint32_t i = 0; i < *count; i++)
-        if ((*rows)[i].table == table) {
-            (*rows)[i].rows += more;
-            return SLUICE_OK;
-        }
-    load_type_rows *grown = realloc(*rows, ((size_t)*count + 1) * sizeof *grown);
-    if (grown == NULL)
+    uint64_t *rows = calloc((size_t)job->spec->input_count, sizeof *rows);
+    sluice_status status;
+
+    if (rows == NULL)
         return pf_fail_memory(err);
-    *rows = grown;
-    (*rows)[(*count)++] = (load_type_rows){.table = table, .rows = more};
-    return SLUICE_OK;
-}
-
-/* Rows per type: of the commit if there is one (also a repeated one's), else of what a dry run checked. */
-static sluice_status count_rows(load_job *job, const co_receipt *receipt, load_type_rows **rows, uint32_t *count,
-                                sluice_error *err)
-{
-    st_log *log = NULL;
-    st_record record = {0};
-    st_generation generation = {0};
-    sluice_status status = SLUICE_OK;
-
-    for (uint32_t i = 0; !receipt->committed && i < job->catalogue.count; i++) {
+    for (uint32_t i = 0; i < job->catalogue.count; i++) {
         const wk_staged *item = &job->catalogue.items[i];
-        uint64_t more = job->spec->options->dry_run ? item->add.fragment.rows : 0;
+        rows[item->argument] += item->add.fragment.rows;
         if (job->catalogue.dead && job->catalogue.dead[i])
-            more -= st_row_set_count(job->catalogue.dead[i]);
-        PF_TRY(add_rows(rows, count, item->table, more, err));
+            rows[item->argument] -= st_row_set_count(job->catalogue.dead[i]);
     }
-    if (!receipt->committed)
-        return SLUICE_OK;
-    PF_TRY(st_graph_log(job->graph, receipt->incarnation, &log, err));
-    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
-    if (receipt->index >= generation.commit_count) {
-        status = pf_fail(err, SLUICE_CORRUPT, "a receipt names a commit that its generation does not have");
-        goto done;
-    }
-    const st_commit *commit = &generation.commits[receipt->index];
-    for (uint32_t i = 0; i < commit->edit_count; i++)
-        PF_GOTO(status, done, add_rows(rows, count, commit->edits[i].table, commit->edits[i].rows, err));
-done:
-    st_generation_free(&generation);
-    st_record_free(&record);
-    return status;
-}
-
-/* Leaves the rows per type where the command finds them; they are too many for the pool's answer. */
-static sluice_status leave_rows(load_job *job, const co_receipt *receipt, sluice_error *err)
-{
-    load_type_rows *rows = NULL;
-    uint32_t count = 0;
-    sluice_status status = SLUICE_OK;
-
-    for (uint32_t i = 0; i < job->spec->input_count && status == SLUICE_OK; i++)
-        if (job->files[i].type)
-            status = add_rows(&rows, &count, job->files[i].type->table, 0, err);
-    if (status == SLUICE_OK)
-        status = count_rows(job, receipt, &rows, &count, err);
-    if (status == SLUICE_OK)
-        status = wk_spool_put(&job->spool, LOAD_RESULT_NAME, rows, count * sizeof *rows, NULL, err);
+    status = wk_spool_put(&job->spool, LOAD_RESULT_NAME, rows, job->spec->input_count * sizeof *rows, NULL, err);
     free(rows);
     return status;
 }
@@ -248,7 +194,8 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     answer->uncertain = job->attempt.uncertain;
     answer->incarnation = job->attempt.incarnation;
     answer->since = job->attempt.since;
-    status = leave_rows(job, &answer->receipt, err);
+    if (job->spec->options->dry_run)
+        status = leave_rows(job, err);
 done:
     load_plan_drop(job);
     free(tables);

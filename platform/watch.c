@@ -36,20 +36,6 @@ static sluice_status add(const pf_watch *watch, int fd, uint64_t data, sluice_er
     return SLUICE_OK;
 }
 
-static void interrupts_of(sigset_t *ret_set)
-{
-    (void)sigemptyset(ret_set);
-    (void)sigaddset(ret_set, SIGINT);
-    (void)sigaddset(ret_set, SIGTERM);
-}
-
-void pf_hold_interrupts(void)
-{
-    sigset_t interrupts;
-    interrupts_of(&interrupts);
-    (void)sigprocmask(SIG_BLOCK, &interrupts, NULL);
-}
-
 sluice_status pf_watch_open(pf_watch **ret_watch, sluice_error *err)
 {
     sigset_t interrupts;
@@ -58,7 +44,9 @@ sluice_status pf_watch_open(pf_watch **ret_watch, sluice_error *err)
     if (!watch)
         return pf_fail_memory(err);
     *watch = (pf_watch){.epoll = -1, .signals = -1, .bell = -1};
-    interrupts_of(&interrupts);
+    (void)sigemptyset(&interrupts);
+    (void)sigaddset(&interrupts, SIGINT);
+    (void)sigaddset(&interrupts, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &interrupts, &watch->before);
     watch->epoll = epoll_create1(EPOLL_CLOEXEC);
     watch->signals = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -7,10 +7,6 @@
 
 #include "platform/process.h"
 
-/* SIGINT and SIGTERM wait from here on: a watch opened later gets those that came before it, and one that comes after
- * the watch is closed changes nothing any more. Called once, by a command that must not end half-way for them. */
-void pf_hold_interrupts(void);
-
 /* ---- the supervisor's wait ---- */
 
 typedef struct pf_watch pf_watch;

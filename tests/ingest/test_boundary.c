@@ -1,5 +1,5 @@
 /* The boundary pass: each chunk read for every state at once, then joined, says what one serial reading says. */
-#include "reference.h"
+#include "tests/support/csv_reference.h"
 #include "tests/support/test.h"
 #include "worker/ingest/boundary.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The lexer and the record reader: rules of the text, one table; then random texts against a simple reader, at every
  * cut. */
 #include "platform/check.h"
-#include "reference.h"
+#include "tests/support/csv_reference.h"
 #include "tests/support/test.h"
 #include "worker/ingest/csv.h"
 #include <stdio.h>

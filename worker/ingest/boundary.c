@@ -1,6 +1,7 @@
 #include "worker/ingest/boundary.h"
 
 #include "platform/check.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Lanes are compared at the ends of blocks: of short ones while many are apart, then of long ones. */
@@ -11,6 +12,17 @@ typedef struct block_result {
     wk_lex_state exit;
     uint64_t records, first, last_open;
 } block_result;
+
+uint64_t wk_chunk_size(void)
+{
+#if SLUICE_FAILPOINTS
+    const char *value = getenv("SLUICE_TEST_CHUNK");
+    unsigned long size = value ? strtoul(value, NULL, 10) : 0;
+    if (size >= 4 && size < WK_CHUNK)
+        return size;
+#endif
+    return WK_CHUNK;
+}
 
 void wk_boundary_begin(wk_boundary_scan *scan, const wk_lexer *lexer, uint64_t offset)
 {

@@ -19,7 +19,10 @@
 #include "platform/fail.h"
 #include "worker/ingest/lexer.h"
 
-#define WK_CHUNK   (UINT64_C(16) << 20)
+#define WK_CHUNK (UINT64_C(16) << 20)
+/* WK_CHUNK; in builds with failpoints SLUICE_TEST_CHUNK=BYTES makes it smaller, so that small files have many chunks.
+ */
+uint64_t wk_chunk_size(void);
 #define WK_NOWHERE UINT64_MAX
 #define WK_AT_END  (-1) /* instead of a next byte: the file ends here */
 

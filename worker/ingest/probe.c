@@ -108,9 +108,20 @@ sluice_status wk_probes_make(const st_schema *schema, const wk_catalogue *catalo
     return SLUICE_OK;
 }
 
+static uint64_t range_entries(void)
+{
+#if SLUICE_FAILPOINTS
+    const char *value = getenv("SLUICE_TEST_RANGE");
+    unsigned long entries = value ? strtoul(value, NULL, 10) : 0;
+    if (entries > 0 && entries < RANGE_ENTRIES)
+        return entries;
+#endif
+    return RANGE_ENTRIES;
+}
+
 uint32_t wk_probe_ranges(const wk_probe *probe)
 {
-    uint64_t ranges = probe->entries / RANGE_ENTRIES + 1;
+    uint64_t ranges = probe->entries / range_entries() + 1;
     return ranges < RANGES_MAX ? (uint32_t)ranges : RANGES_MAX;
 }
 

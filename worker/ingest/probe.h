@@ -49,7 +49,8 @@ typedef sluice_status wk_event_fn(void *context, const wk_event *event, sluice_e
 /* Everything that has to be checked for what a catalogue holds; in order of rules. The caller frees the array. */
 sluice_status wk_probes_make(const st_schema *schema, const wk_catalogue *catalogue, wk_probe **ret_probes,
                              uint32_t *ret_count, sluice_error *err);
-/* Into how many ranges a probe is cut: by its entries, never by the number of workers. */
+/* Into how many ranges a probe is cut: by its entries, never by the number of workers. (In builds with failpoints
+ * SLUICE_TEST_RANGE=ENTRIES makes ranges smaller.) */
 uint32_t wk_probe_ranges(const wk_probe *probe);
 wk_range wk_probe_range(uint32_t ranges, uint32_t number);
 

@@ -1,4 +1,4 @@
-#include "reference.h"
+#include "tests/support/csv_reference.h"
 
 #include <stdlib.h>
 #include <string.h>

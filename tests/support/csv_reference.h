@@ -2,8 +2,8 @@
  * A slow and simple CSV reader to compare with: one pass over the whole text, field by field, written without a look at
  * the lexer. And a generator of nasty texts.
  */
-#ifndef TESTS_INGEST_REFERENCE_H
-#define TESTS_INGEST_REFERENCE_H
+#ifndef TESTS_SUPPORT_CSV_REFERENCE_H
+#define TESTS_SUPPORT_CSV_REFERENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The tests of loads again under other cuts: many small chunks, pieces and ranges, and with all key hashes forced equal (K-04).
+set -euo pipefail
+program="$SLUICE_BUILD_DIR/tests/test_load"
+[ -x "$program" ] || exit 77
+run() {
+  if ! timeout 120 env "$@" "$program" >variant.log 2>&1; then
+    echo "failed with $*" >&2
+    cat variant.log >&2
+    exit 1
+  fi
+}
+folder=$(mktemp -d -p "${SLUICE_TEST_DIR:-$SLUICE_BUILD_DIR}" variants-XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+run SLUICE_TEST_EQUAL_HASHES=1
+for chunk in 4 7 16 61; do
+  run SLUICE_TEST_CHUNK=$chunk SLUICE_SPLIT=1 SLUICE_TEST_RANGE=1
+  run SLUICE_TEST_CHUNK=$chunk SLUICE_SPLIT=13 SLUICE_TEST_RANGE=3 SLUICE_TEST_EQUAL_HASHES=1
+done
