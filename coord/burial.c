@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-static const shm_limits limits = {
-    .task_tries = WK_TASK_TRIES, .conductor_tries = WK_TASK_TRIES, .conductor_lives = CO_CONDUCTOR_LIVES};
+static const shm_limits limits = {.crashes = WK_TASK_TRIES, .relapses = CO_RELAPSES_MAX, .deaths = CO_DEATHS_MAX};
 
 static void describe_end(int wait_status, char *text, size_t size)
 {
@@ -30,11 +29,11 @@ static void write_cause(co_supervisor *supervisor, uint32_t number, const shm_lo
     describe_end(supervisor->seats[number].wait_status, how, sizeof how);
     if (loss->job_fails)
         (void)pf_fail(&cause, SLUICE_INTERNAL,
-                      "the job's conductor ended %u times without progress, the last time by %s", loss->tries, how);
+                      "the job's conductor ended %u times without progress, the last time by %s", loss->times, how);
     else
         (void)pf_fail(&cause, SLUICE_INTERNAL, "task %u of phase %u ended its worker %u times, the last time by %s",
-                      loss->index, loss->phase, loss->tries, how);
-    pf_details(&cause, "{\"phase\":%u,\"task\":%u,\"tries\":%u}", loss->phase, loss->index, loss->tries);
+                      loss->index, loss->phase, loss->times, how);
+    pf_details(&cause, "{\"phase\":%u,\"task\":%u,\"times\":%u}", loss->phase, loss->index, loss->times);
     shm_error_put(&supervisor->region, number, &cause);
 }
 
@@ -42,12 +41,13 @@ static sluice_status give_back(co_supervisor *supervisor, uint32_t number)
 {
     shm_region *region = &supervisor->region;
     shm_owner dead = shm_token_owner(&supervisor->seats[number].token);
+    bool crashed = supervisor->seats[number].crashed;
     shm_loss loss;
     PF_TRY(shm_gates_bury(region, number, NULL));
-    PF_TRY(shm_tasks_loss(region, dead, &limits, &loss, NULL));
+    PF_TRY(shm_tasks_loss(region, dead, crashed, &limits, &loss, NULL));
     if (loss.task_fails || loss.job_fails)
         write_cause(supervisor, number, &loss);
-    PF_TRY(shm_tasks_bury(region, dead, &limits, NULL));
+    PF_TRY(shm_tasks_bury(region, dead, crashed, &limits, NULL));
     shm_progress_drop(region, number);
     return SLUICE_OK;
 }
@@ -104,6 +104,8 @@ static void judge_start_failure(co_supervisor *supervisor, uint32_t number)
     }
 }
 
+/* Back-off is for crashes: each in a row without progress doubles it. After a kill from outside only the shortest pause
+ * is made, so that the pool is at work again when the kills end. */
 static void plan_restart(co_supervisor *supervisor, co_seat *seat)
 {
     int64_t now = pf_monotonic_ns();
@@ -111,10 +113,14 @@ static void plan_restart(co_supervisor *supervisor, co_seat *seat)
                     now - seat->started_ns >= CO_STEADY_MS * INT64_C(1000000);
     if (progress)
         seat->backoff_ms = 0;
-    seat->start_at_ns = now + seat->backoff_ms * 1000000;
-    seat->backoff_ms = seat->backoff_ms == 0 ? CO_BACKOFF_FIRST_MS : seat->backoff_ms * 2;
-    if (seat->backoff_ms > CO_BACKOFF_LAST_MS)
-        seat->backoff_ms = CO_BACKOFF_LAST_MS;
+    int64_t pause_ms = seat->backoff_ms;
+    if (!seat->crashed && pause_ms > CO_BACKOFF_FIRST_MS)
+        pause_ms = CO_BACKOFF_FIRST_MS;
+    seat->start_at_ns = now + pause_ms * 1000000;
+    if (seat->backoff_ms == 0)
+        seat->backoff_ms = CO_BACKOFF_FIRST_MS;
+    else if (seat->crashed)
+        seat->backoff_ms = seat->backoff_ms < CO_BACKOFF_LAST_MS / 2 ? seat->backoff_ms * 2 : CO_BACKOFF_LAST_MS;
     seat->state = CO_SEAT_EMPTY;
 }
 

@@ -7,6 +7,8 @@
  */
 #include "coord/supervisor.h"
 #include "platform/check.h"
+#include <signal.h>
+#include <sys/wait.h>
 
 static void become_worker(co_supervisor *supervisor, const co_seat *seat, wk_place *ret_place)
 {
@@ -57,6 +59,7 @@ static sluice_status start_one(co_supervisor *supervisor, uint32_t number, bool 
     seat->pid = seat->child.pid;
     seat->started_ns = pf_monotonic_ns();
     seat->finished_before = shm_tasks_finished(&supervisor->region);
+    seat->memory_kills = pf_memory_kills();
     shm_slot_started(&supervisor->region, number, seat->pid);
     return pf_watch_child(supervisor->watch, &seat->child, number, err);
 }
@@ -83,6 +86,19 @@ int64_t co_seats_next_start(const co_supervisor *supervisor)
     return next;
 }
 
+/* What the work itself may have caused, short memory included, against a signal that somebody sent. */
+static bool is_crash(const co_seat *seat)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
+    if (!WIFSIGNALED(seat->wait_status))
+        return true;
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
+        if (WTERMSIG(seat->wait_status) == crashes[i])
+            return true;
+    }
+    return WTERMSIG(seat->wait_status) == SIGKILL && pf_memory_kills() != seat->memory_kills;
+}
+
 static sluice_status reap(co_supervisor *supervisor, uint32_t number, pf_deadline deadline, sluice_error *err)
 {
     co_seat *seat = &supervisor->seats[number];
@@ -91,6 +107,7 @@ static sluice_status reap(co_supervisor *supervisor, uint32_t number, pf_deadlin
     if (!ended)
         return pf_fail(err, SLUICE_INTERNAL, "a worker that was killed does not end");
     seat->state = CO_SEAT_ENDED;
+    seat->crashed = is_crash(seat);
     shm_slot_revoke(&supervisor->region, number);
     return SLUICE_OK;
 }

@@ -13,14 +13,17 @@
 #include "shm/tasks.h"
 #include "worker/loop.h"
 
-#define CO_TICK_MS                 200 /* progress is shown, latches are looked at */
-#define CO_BACKOFF_FIRST_MS        50  /* before the second start in a row without progress; doubled each time */
-#define CO_BACKOFF_LAST_MS         10000
-#define CO_STEADY_MS               30000 /* a worker that lived this long did not fail at its start */
-#define CO_STUCK_LATCH_MS          2000  /* a latch held this long: its holder is stopped, and is killed */
-#define CO_LEAVE_MS                5000  /* workers leave by themselves within this when the job is over */
-#define CO_FORK_MS                 30000 /* without any worker, forking is tried for this long */
-#define CO_CONDUCTOR_LIVES         50u
+#define CO_TICK_MS          200 /* progress is shown, latches are looked at */
+#define CO_BACKOFF_FIRST_MS 50  /* before the second start in a row without progress; doubled each time */
+#define CO_BACKOFF_LAST_MS  10000
+#define CO_STEADY_MS        30000 /* a worker that lived this long did not fail at its start */
+#define CO_STUCK_LATCH_MS   2000  /* a latch held this long: its holder is stopped, and is killed */
+#define CO_LEAVE_MS         5000  /* workers leave by themselves within this when the job is over */
+#define CO_FORK_MS          30000 /* without any worker, forking is tried for this long */
+/* Crashes of conductors that only got as far as plans, which are made anew each time. */
+#define CO_RELAPSES_MAX 50u
+/* Deaths of any kind, of one task or without a task finished: a storm of kills is survived. */
+#define CO_DEATHS_MAX              250u
 #define CO_REGIONS_MAX             3u                    /* a job that damages a third region is given up */
 #define CO_START_FAILURES(workers) (3u * (workers) + 3u) /* in a row, with nobody at work: a crash loop */
 
@@ -37,9 +40,11 @@ typedef struct co_seat {
     shm_token token;
     int64_t started_ns;
     uint64_t finished_before; /* tasks finished in the pool when it started */
+    uint64_t memory_kills;    /* of the kernel, when it started */
     int64_t start_at_ns;
     int64_t backoff_ms; /* before the next start, unless there was progress */
     int wait_status;
+    bool crashed; /* the end that wait_status tells may have been the work's own doing */
 } co_seat;
 
 typedef struct co_latch_watch { /* the same holder in the same hold, since when */

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -36,6 +37,20 @@ static sluice_status add(const pf_watch *watch, int fd, uint64_t data, sluice_er
     return SLUICE_OK;
 }
 
+static void interrupts_of(sigset_t *ret_set)
+{
+    (void)sigemptyset(ret_set);
+    (void)sigaddset(ret_set, SIGINT);
+    (void)sigaddset(ret_set, SIGTERM);
+}
+
+void pf_hold_interrupts(void)
+{
+    sigset_t interrupts;
+    interrupts_of(&interrupts);
+    (void)sigprocmask(SIG_BLOCK, &interrupts, NULL);
+}
+
 sluice_status pf_watch_open(pf_watch **ret_watch, sluice_error *err)
 {
     sigset_t interrupts;
@@ -44,9 +59,7 @@ sluice_status pf_watch_open(pf_watch **ret_watch, sluice_error *err)
     if (!watch)
         return pf_fail_memory(err);
     *watch = (pf_watch){.epoll = -1, .signals = -1, .bell = -1};
-    (void)sigemptyset(&interrupts);
-    (void)sigaddset(&interrupts, SIGINT);
-    (void)sigaddset(&interrupts, SIGTERM);
+    interrupts_of(&interrupts);
     (void)sigprocmask(SIG_BLOCK, &interrupts, &watch->before);
     watch->epoll = epoll_create1(EPOLL_CLOEXEC);
     watch->signals = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -153,6 +166,21 @@ void pf_bell_ring(int bell)
         written = write(bell, &one, sizeof one);
     } while (written < 0 && errno == EINTR);
     PF_ALWAYS(written == (ssize_t)sizeof one || errno == EAGAIN); /* EAGAIN: it rings already */
+}
+
+uint64_t pf_memory_kills(void)
+{
+    char line[128];
+    unsigned long long kills = 0;
+    FILE *file = fopen("/proc/vmstat", "re");
+    if (!file)
+        return 0;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "oom_kill %llu", &kills) == 1)
+            break;
+    }
+    (void)fclose(file);
+    return kills;
 }
 
 sluice_status pf_death_pipe_make(pf_death_pipe *ret_pipe, sluice_error *err)

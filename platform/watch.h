@@ -7,6 +7,10 @@
 
 #include "platform/process.h"
 
+/* SIGINT and SIGTERM wait from here on: a watch opened later gets those that came before it, and one that comes after
+ * the watch is closed changes nothing any more. Called once, by a command that must not end half-way for them. */
+void pf_hold_interrupts(void);
+
 /* ---- the supervisor's wait ---- */
 
 typedef struct pf_watch pf_watch;
@@ -36,6 +40,10 @@ sluice_status pf_watch_next(pf_watch *watch, pf_deadline deadline, pf_event *ret
 /* The bell's descriptor, for children to ring; rings before an answer are one. */
 int pf_watch_bell(const pf_watch *watch);
 void pf_bell_ring(int bell);
+
+/* How many processes the kernel has ended on this machine because memory was short (0 when it does not tell): a SIGKILL
+ * with this number unchanged came from somebody else. */
+uint64_t pf_memory_kills(void);
 
 /* ---- the death pipe ---- */
 

@@ -141,8 +141,9 @@ typedef struct shm_tasks {
     shm_word outcome;                               /* sluice_status of an ended job */
     shm_word outcome_cell;                          /* whose error cell, when it failed */
     shm_word conductor;                             /* owner */
-    shm_word conductor_tries;                       /* lives without any task finished */
-    shm_word conductor_lives;                       /* lives without lasting work finished */
+    shm_word conductor_tries;                       /* lives in a row without any task finished */
+    shm_word conductor_crashes;                     /* crashes since any task finished */
+    shm_word conductor_relapses;                    /* crashes since lasting work finished */
     shm_word conductor_finished, conductor_lasting; /* the two counts below at its last start */
     shm_word finished_ever;                         /* tasks finished in the job */
     shm_word lasting_ever;                          /* of those, in phases that are not run anew */

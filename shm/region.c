@@ -49,6 +49,7 @@ uint64_t shm_layout_hash(void)
         offsetof(shm_tasks, intent),
         offsetof(shm_tasks, sequence),
         offsetof(shm_tasks, conductor),
+        offsetof(shm_tasks, conductor_relapses),
         offsetof(shm_tasks, run),
         offsetof(shm_tasks, run_failed_cell),
         offsetof(shm_tasks, phases),

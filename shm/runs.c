@@ -31,7 +31,7 @@ static void open_run(shm_region *region, uint32_t phase, uint32_t count, bool an
     shm_tasks *table = region->tasks;
     shm_edit edit;
     for (uint32_t i = 0; i < count; i++)
-        table->tasks[i] = shm_task_word(SHM_TASK_WAITING, 0, 0);
+        table->tasks[i] = shm_task_word(SHM_TASK_WAITING, 0, 0, 0);
     shm_tasks_edit(region, &edit, SHM_OP_RUN);
     shm_set(&edit, &table->run_serial, table->run_serial + 1);
     shm_set(&edit, &table->run_phase, phase);

@@ -113,8 +113,6 @@ static void become_conductor(shm_tasks *table, shm_edit *edit, shm_owner owner)
 {
     shm_set(edit, &table->conductor_tries,
             table->finished_ever > table->conductor_finished ? 1 : table->conductor_tries + 1);
-    shm_set(edit, &table->conductor_lives,
-            table->lasting_ever > table->conductor_lasting ? 1 : table->conductor_lives + 1);
     shm_set(edit, &table->conductor_finished, table->finished_ever);
     shm_set(edit, &table->conductor_lasting, table->lasting_ever);
     shm_set(edit, &table->conductor, owner);
@@ -131,8 +129,9 @@ static uint64_t find_waiting(const shm_tasks *table)
 
 static void take_task(shm_tasks *table, shm_edit *edit, uint64_t index, shm_owner owner)
 {
-    uint32_t tries = shm_task_tries_of(table->tasks[index]) + 1;
-    shm_set(edit, &table->tasks[index], shm_task_word(SHM_TASK_RUNNING, tries, owner));
+    uint64_t word = table->tasks[index];
+    shm_set(edit, &table->tasks[index],
+            shm_task_word(SHM_TASK_RUNNING, shm_task_tries_of(word) + 1, shm_task_crashes_of(word), owner));
     shm_set(edit, &table->run_running, table->run_running + 1);
     shm_set(edit, &table->run_next, index + 1);
 }
@@ -164,8 +163,10 @@ sluice_status shm_tasks_take(shm_region *region, shm_owner owner, bool may_condu
 
 static void end_task(shm_tasks *table, shm_edit *edit, uint64_t index, bool failed, uint32_t cell)
 {
-    uint32_t tries = shm_task_tries_of(table->tasks[index]);
-    shm_set(edit, &table->tasks[index], shm_task_word(failed ? SHM_TASK_FAILED : SHM_TASK_DONE, tries, 0));
+    uint64_t word = table->tasks[index];
+    shm_set(
+        edit, &table->tasks[index],
+        shm_task_word(failed ? SHM_TASK_FAILED : SHM_TASK_DONE, shm_task_tries_of(word), shm_task_crashes_of(word), 0));
     shm_set(edit, &table->run_running, table->run_running - 1);
     if (!failed) {
         shm_set(edit, &table->run_finished, table->run_finished + 1);
@@ -213,44 +214,76 @@ static uint64_t find_owned(const shm_tasks *table, shm_owner owner)
     return i < count ? i : table->run_count;
 }
 
-static void judge_loss(const shm_tasks *table, shm_owner dead, const shm_limits *limits, shm_loss *ret_loss)
+/* Crashes of conductors up to and with this one: since any task finished, and since lasting work did. */
+static uint32_t crashes_since_progress(const shm_tasks *table, bool crashed)
 {
-    uint64_t index = table->run == SHM_RUN_NONE ? 0 : find_owned(table, dead);
-    *ret_loss = (shm_loss){0};
-    if (table->run != SHM_RUN_NONE && index < table->run_count) {
-        ret_loss->had_task = true;
-        ret_loss->phase = (uint32_t)table->run_phase;
-        ret_loss->index = (uint32_t)index;
-        ret_loss->tries = shm_task_tries_of(table->tasks[index]);
-        ret_loss->task_fails = ret_loss->tries >= limits->task_tries;
-    }
-    if (table->conductor == dead && table->job == SHM_JOB_RUNNING) {
-        bool stuck = table->finished_ever == table->conductor_finished;
-        bool no_lasting = table->lasting_ever == table->conductor_lasting;
-        ret_loss->conducted = true;
-        ret_loss->job_fails = (stuck && table->conductor_tries >= limits->conductor_tries) ||
-                              (no_lasting && table->conductor_lives >= limits->conductor_lives);
-        if (ret_loss->job_fails)
-            ret_loss->tries = (uint32_t)(stuck ? table->conductor_tries : table->conductor_lives);
-    }
+    bool progress = table->finished_ever > table->conductor_finished;
+    return (progress ? 0 : (uint32_t)table->conductor_crashes) + crashed;
 }
 
-sluice_status shm_tasks_loss(shm_region *region, shm_owner dead, const shm_limits *limits, shm_loss *ret_loss,
-                             sluice_error *err)
+static uint32_t crashes_since_lasting_work(const shm_tasks *table, bool crashed)
+{
+    bool lasting = table->lasting_ever > table->conductor_lasting;
+    return (lasting ? 0 : (uint32_t)table->conductor_relapses) + crashed;
+}
+
+static void judge_task(const shm_tasks *table, uint64_t index, bool crashed, const shm_limits *limits, shm_loss *loss)
+{
+    uint32_t crashes = shm_task_crashes_of(table->tasks[index]) + crashed;
+    uint32_t tries = shm_task_tries_of(table->tasks[index]);
+    loss->had_task = true;
+    loss->phase = (uint32_t)table->run_phase;
+    loss->index = (uint32_t)index;
+    loss->task_fails = crashes >= limits->crashes || tries >= limits->deaths;
+    loss->times = crashes >= limits->crashes ? crashes : tries;
+}
+
+static void judge_conductor(const shm_tasks *table, bool crashed, const shm_limits *limits, shm_loss *loss)
+{
+    uint32_t crashes = crashes_since_progress(table, crashed);
+    uint32_t relapses = crashes_since_lasting_work(table, crashed);
+    bool stuck = table->finished_ever == table->conductor_finished && table->conductor_tries >= limits->deaths;
+    loss->conducted = true;
+    loss->job_fails = crashes >= limits->crashes || relapses >= limits->relapses || stuck;
+    if (loss->job_fails)
+        loss->times = crashes >= limits->crashes ? crashes : stuck ? (uint32_t)table->conductor_tries : relapses;
+}
+
+static void judge_loss(const shm_tasks *table, shm_owner dead, bool crashed, const shm_limits *limits,
+                       shm_loss *ret_loss)
+{
+    *ret_loss = (shm_loss){0};
+    uint64_t index = find_owned(table, dead);
+    if (table->run != SHM_RUN_NONE && index < table->run_count)
+        judge_task(table, index, crashed, limits, ret_loss);
+    if (table->conductor == dead && table->job == SHM_JOB_RUNNING)
+        judge_conductor(table, crashed && !ret_loss->had_task, limits, ret_loss); /* else the task is to blame */
+}
+
+sluice_status shm_tasks_loss(shm_region *region, shm_owner dead, bool crashed, const shm_limits *limits,
+                             shm_loss *ret_loss, sluice_error *err)
 {
     PF_TRY(shm_tasks_latch(region, err));
-    judge_loss(region->tasks, dead, limits, ret_loss);
+    judge_loss(region->tasks, dead, crashed, limits, ret_loss);
     shm_tasks_unlatch(region);
     return SLUICE_OK;
 }
 
-static void give_back_task(shm_tasks *table, shm_edit *edit, uint64_t index)
+static void give_back_task(shm_tasks *table, shm_edit *edit, uint64_t index, bool crashed)
 {
-    uint32_t tries = shm_task_tries_of(table->tasks[index]);
-    shm_set(edit, &table->tasks[index], shm_task_word(SHM_TASK_WAITING, tries, 0));
+    uint64_t word = table->tasks[index];
+    shm_set(edit, &table->tasks[index],
+            shm_task_word(SHM_TASK_WAITING, shm_task_tries_of(word), shm_task_crashes_of(word) + crashed, 0));
     shm_set(edit, &table->run_running, table->run_running - 1);
     if (index < table->run_next)
         shm_set(edit, &table->run_next, index);
+}
+
+static void give_back_conducting(shm_tasks *table, shm_edit *edit, bool crashed)
+{
+    shm_set(edit, &table->conductor_crashes, crashes_since_progress(table, crashed));
+    shm_set(edit, &table->conductor_relapses, crashes_since_lasting_work(table, crashed));
+    shm_set(edit, &table->conductor, 0);
 }
 
 static void end_job(shm_tasks *table, shm_edit *edit, sluice_status outcome, uint32_t cell)
@@ -263,23 +296,24 @@ static void end_job(shm_tasks *table, shm_edit *edit, sluice_status outcome, uin
     shm_set(edit, &table->job, SHM_JOB_OVER);
 }
 
-sluice_status shm_tasks_bury(shm_region *region, shm_owner dead, const shm_limits *limits, sluice_error *err)
+sluice_status shm_tasks_bury(shm_region *region, shm_owner dead, bool crashed, const shm_limits *limits,
+                             sluice_error *err)
 {
     shm_tasks *table = region->tasks;
     shm_edit edit;
     shm_loss loss;
     PF_TRY(shm_tasks_latch(region, err));
-    judge_loss(table, dead, limits, &loss);
+    judge_loss(table, dead, crashed, limits, &loss);
     if (loss.had_task || loss.conducted) {
         shm_tasks_edit(region, &edit, SHM_OP_DEATH);
         if (loss.had_task && loss.task_fails)
             end_task(table, &edit, loss.index, true, shm_owner_slot(dead));
         else if (loss.had_task)
-            give_back_task(table, &edit, loss.index);
+            give_back_task(table, &edit, loss.index, crashed);
         if (loss.job_fails)
             end_job(table, &edit, SLUICE_INTERNAL, shm_owner_slot(dead));
         else if (loss.conducted)
-            shm_set(&edit, &table->conductor, 0);
+            give_back_conducting(table, &edit, crashed && !loss.had_task);
         shm_edit_commit(&edit);
     }
     shm_tasks_unlatch(region);

@@ -77,11 +77,15 @@ sluice_status shm_job_start(shm_region *region, sluice_error *err);
 /* Ends the job unless it has ended: its error lies in the supervisor's error cell. */
 sluice_status shm_job_fail(shm_region *region, sluice_status outcome, sluice_error *err);
 
+/* How often is too often. A crash is a death that the work itself may have caused; any other came from outside
+ * (somebody's kill) and tells little about the work. */
 typedef struct shm_limits {
-    uint32_t task_tries;      /* of one task */
-    uint32_t conductor_tries; /* lives of a conductor in a row without any task finished */
-    uint32_t conductor_lives; /* the same without lasting work finished */
+    uint32_t crashes;  /* of one task; of conductors in a row without any task finished */
+    uint32_t relapses; /* crashes of conductors without lasting work finished: plans that were made anew do not count */
+    uint32_t deaths;   /* of any kind: of one task; of conductors in a row without any task finished */
 } shm_limits;
+#define SHM_TASK_TRIES_MAX   255u /* counted up to */
+#define SHM_TASK_CRASHES_MAX 63u
 
 typedef struct shm_loss { /* what a dead owner had */
     bool conducted;
@@ -89,15 +93,16 @@ typedef struct shm_loss { /* what a dead owner had */
     bool job_fails;  /* the conductor was lost too often */
     bool task_fails; /* the task was */
     uint32_t phase, index;
-    uint32_t tries;
+    uint32_t times; /* that it was lost, when something fails */
 } shm_loss;
 
 /* What shm_tasks_bury will do. When something fails by it, the supervisor first writes the cause into the dead owner's
  * error cell. */
-sluice_status shm_tasks_loss(shm_region *region, shm_owner dead, const shm_limits *limits, shm_loss *ret_loss,
-                             sluice_error *err);
+sluice_status shm_tasks_loss(shm_region *region, shm_owner dead, bool crashed, const shm_limits *limits,
+                             shm_loss *ret_loss, sluice_error *err);
 /* Gives the dead owner's task and the conducting back, or fails them. */
-sluice_status shm_tasks_bury(shm_region *region, shm_owner dead, const shm_limits *limits, sluice_error *err);
+sluice_status shm_tasks_bury(shm_region *region, shm_owner dead, bool crashed, const shm_limits *limits,
+                             sluice_error *err);
 
 /* ---- without the latch, for whoever looks on ---- */
 

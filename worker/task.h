@@ -5,7 +5,8 @@
  * known by (phase, index) that leaves its result in the attempt's folder ("task-<n>.json", written last). Who runs
  * tasks is an executor: inline (this process, in order; also on the sim volume) or the pool (the region's task queue;
  * the conductor runs tasks itself while it waits). A task that was interrupted by a death is run again by another
- * worker, a bounded number of times (WK_TASK_TRIES), then the job fails INTERNAL naming the phase.
+ * worker, a bounded number of times (WK_TASK_TRIES crashes; many more kills from outside), then the job fails INTERNAL
+ * naming task and phase.
  *
  * A phase number names its work for the whole job: tasks that finished are never run again, also when the conductor
  * died and its successor runs the phase once more. Work that depends on what the conductor has just decided (a plan,

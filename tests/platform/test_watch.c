@@ -169,12 +169,37 @@ static void a_worker_leaves_no_core_file(void **state)
     assert_true(ended && status == 0);
 }
 
+static void a_plain_kill_is_none_for_want_of_memory(void **state)
+{
+    (void)state;
+    sluice_error err;
+    bool ended;
+    int status;
+    bool unchanged = false;
+    for (int i = 0; i < 20 && !unchanged; i++) { /* some other process may really be ended for it meanwhile */
+        pf_child child;
+        bool in_child;
+        uint64_t before = pf_memory_kills();
+        start(&child, &in_child);
+        if (in_child) {
+            while (pause() < 0)
+                continue;
+        }
+        pf_child_kill(&child);
+        ASSERT_OK(pf_child_wait(&child, pf_deadline_in_ms(TEST_WAIT_MS), &ended, &status, &err));
+        assert_true(ended && WIFSIGNALED(status));
+        unchanged = pf_memory_kills() == before;
+    }
+    assert_true(unchanged);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_childs_end_is_an_event_until_it_is_forgotten),
         cmocka_unit_test(interrupts_are_events_and_act_again_after_the_close),
         cmocka_unit_test(a_bell_rung_by_children_is_one_event),
+        cmocka_unit_test(a_plain_kill_is_none_for_want_of_memory),
         cmocka_unit_test(the_death_pipe_tells_when_the_last_copy_is_gone),
         cmocka_unit_test(a_worker_keeps_the_listed_descriptors_only),
         cmocka_unit_test(a_worker_leaves_no_core_file),

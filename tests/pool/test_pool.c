@@ -7,8 +7,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define NOBODY 65534
 
 static void results_are_right_with_any_number_of_workers(void **state)
 {
@@ -395,30 +398,90 @@ static void a_dead_conductors_gates_are_orphaned_for_its_successor(void **state)
     toy_free(&toy);
 }
 
-static sluice_status ask_the_fence(toy_spec *toy, sluice_error *err)
+/* As if the slot had been given to another while this worker was stopped inside a volume call (L-025). */
+static sluice_status go_on_after_being_fenced(toy_spec *toy, sluice_error *err)
 {
     wk_worker *worker = toy->executor->context;
-    (void)err;
-    toy->shared->mark[0] = toy->executor->allowed(toy->executor->context);
     shm_word *generation = &worker->region->slots[worker->slot].generation;
+    pf_volume *volume;
+    pf_file *file;
+    unsigned refused = 0;
+    PF_TRY(pf_volume_open(toy->folder, PF_WRITE, &volume, err));
+    pf_volume_set_fence(volume, toy->executor->allowed, toy->executor->context);
+    PF_TRY(pf_create(volume, "fenced", &file, err));
+    PF_TRY(pf_write(file, 0, "before", 6, err));
     uint64_t mine = *generation;
-    *generation = mine + 1000; /* as if the slot had been given to another while this one was stopped */
-    toy->shared->mark[1] = toy->executor->allowed(toy->executor->context);
+    *generation = mine + 1000;
+    refused += pf_write(file, 0, "behind", 6, NULL) == SLUICE_FENCED;
+    refused += pf_sync(file, NULL) == SLUICE_FENCED;
+    refused += pf_publish(volume, "fenced", "published", NULL) == SLUICE_FENCED;
+    refused += pf_remove(volume, "fenced", NULL) == SLUICE_FENCED;
+    refused += pf_lock(file, 0, 1, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, NULL) == SLUICE_FENCED;
     *generation = mine;
+    toy->shared->mark[0] = refused;
+    toy->shared->mark[1] = (uint32_t)worker->region->slots[worker->slot].refusals;
+    char bytes[6];
+    PF_TRY(pf_read_exact(file, 0, bytes, sizeof bytes, err));
+    toy->shared->mark[2] = memcmp(bytes, "before", sizeof bytes) == 0;
+    PF_TRY(pf_close(file, err));
+    pf_volume_close(volume);
     return SLUICE_OK;
 }
 
-static void a_worker_whose_token_is_gone_is_not_allowed_anything(void **state)
+static void a_fenced_worker_that_goes_on_changes_nothing(void **state)
 {
     (void)state;
     sluice_error err;
     toy_spec toy;
     toy_result result;
     toy_make(&toy, 1, 1);
-    toy.at_conduct = ask_the_fence;
+    toy.at_conduct = go_on_after_being_fenced;
     ASSERT_OK(toy_run(&toy, 1, &result, &err));
-    assert_int_equal(toy.shared->mark[0], 1);
-    assert_int_equal(toy.shared->mark[1], 0);
+    assert_int_equal(toy.shared->mark[0], 5);
+    assert_int_equal(toy.shared->mark[1], 5); /* each refusal is counted */
+    assert_int_equal(toy.shared->mark[2], 1);
+    toy_free(&toy);
+}
+
+/* ---- a machine that has no processes left ---- */
+
+static void allow_processes_after_a_while(void *context, const wk_progress *progress, int64_t elapsed_ms)
+{
+    struct rlimit limit;
+    unsigned *raised = context;
+    (void)progress;
+    if (elapsed_ms < 400 || *raised > 0 || getrlimit(RLIMIT_NPROC, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    *raised += setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
+static int run_without_processes(void *context)
+{
+    const toy_spec *toy = context;
+    sluice_error err;
+    toy_result result = {0};
+    unsigned raised = 0;
+    const wk_job job = toy_job(toy);
+    const co_pool_options options = {
+        .workers = 2, .progress_context = &raised, .progress = allow_processes_after_a_while};
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 4096};
+    /* The limit does not bind root. */
+    if (setrlimit(RLIMIT_NPROC, &none) != 0 || (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0))
+        return 90;
+    if (co_pool_run(&job, &options, &result, &err) != SLUICE_OK)
+        return 91;
+    return raised == 1 && result.sum == toy_expected(toy) ? 0 : 92;
+}
+
+static void a_fork_that_fails_is_tried_again(void **state)
+{
+    (void)state;
+    toy_spec toy;
+    toy_make(&toy, 2, 4);
+    if (geteuid() == 0)
+        assert_int_equal(chown(toy.folder, NOBODY, NOBODY), 0);
+    test_child_expect_exit(test_child(run_without_processes, &toy), 0);
     toy_free(&toy);
 }
 
@@ -438,7 +501,8 @@ int main(void)
         cmocka_unit_test(progress_is_shown_and_ends_at_the_whole),
         cmocka_unit_test(workers_keep_what_the_job_lists_and_nothing_else),
         cmocka_unit_test(a_dead_conductors_gates_are_orphaned_for_its_successor),
-        cmocka_unit_test(a_worker_whose_token_is_gone_is_not_allowed_anything),
+        cmocka_unit_test(a_fenced_worker_that_goes_on_changes_nothing),
+        cmocka_unit_test(a_fork_that_fails_is_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

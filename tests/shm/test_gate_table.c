@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define WORKERS 4u
@@ -252,6 +253,37 @@ static void the_hooks_wait_and_give_up_at_the_deadline(void **state)
                                                pf_deadline_in_ms(TEST_WAIT_MS), &orphaned, &orphan, &err));
 }
 
+static unsigned ticks;
+
+static void count_tick(int number)
+{
+    (void)number;
+    ticks++;
+}
+
+static void a_wait_interrupted_by_signals_keeps_its_bound(void **state)
+{
+    setting *pool = *state;
+    sluice_error err;
+    shm_gate_user user = {&pool->region, pool->tokens[1]};
+    lk_gate_hooks hooks = shm_gate_hooks(&user);
+    lk_gate_key key = table_gate(70, true);
+    bool orphaned;
+    pf_id orphan;
+    struct sigaction action = {.sa_handler = count_tick}; /* without SA_RESTART */
+    struct itimerval every = {{0, 500}, {0, 500}};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    assert_true(enters(pool, 0, key));
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+    pf_deadline deadline = pf_deadline_in_ms(30);
+    ASSERT_FAILS(SLUICE_LIVE_WRITER_CONTENTION,
+                 hooks.enter(hooks.context, &key, &pool->operations[1], deadline, &orphaned, &orphan, &err));
+    assert_true(pf_deadline_passed(deadline));
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_true(ticks > 5);
+}
+
 typedef struct waiter {
     setting *pool;
     volatile unsigned *told;
@@ -338,6 +370,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(full_tables_are_typed_errors, make, unmake),
         cmocka_unit_test_setup_teardown(a_fenced_worker_enters_and_leaves_nothing, make, unmake),
         cmocka_unit_test_setup_teardown(the_hooks_wait_and_give_up_at_the_deadline, make, unmake),
+        cmocka_unit_test_setup_teardown(a_wait_interrupted_by_signals_keeps_its_bound, make, unmake),
         cmocka_unit_test_setup_teardown(a_waiting_process_is_let_in_by_a_leave_and_by_a_death, make, unmake),
         cmocka_unit_test_setup_teardown(the_check_sees_planted_damage, make, unmake),
     };

@@ -26,7 +26,7 @@
 #define STRIDE 1u
 #endif
 
-static const shm_limits limits = {.task_tries = 2, .conductor_tries = 2, .conductor_lives = 4};
+static const shm_limits limits = {.crashes = 2, .relapses = 4, .deaths = 9};
 
 /* One region for all cases, put back by copying; nobody holds a latch when that is done. */
 static shm_region region;
@@ -97,7 +97,7 @@ static void look(void)
 static void bury_tasks(uint32_t slot)
 {
     sluice_error err;
-    ASSERT_OK(shm_tasks_bury(&region, owners[slot], &limits, &err));
+    ASSERT_OK(shm_tasks_bury(&region, owners[slot], true, &limits, &err));
 }
 
 static void conducting(void)
