@@ -12,13 +12,11 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPING = "skipping of bad rows"
 JSON_LINES = "JSON Lines"
-COMPRESSED = "compressed input"
 LATER = {
     "R015": SKIPPING, "R017": SKIPPING, "R019": SKIPPING, "R029": SKIPPING, "R031": SKIPPING, "R045": SKIPPING,
-    "R049": SKIPPING, "R060": SKIPPING, "R062": SKIPPING,
+    "R049": SKIPPING, "R060": SKIPPING, "R062": SKIPPING, "R082": SKIPPING,
     "R025": JSON_LINES, "R047": JSON_LINES, "R066": JSON_LINES, "R068": JSON_LINES, "R070": JSON_LINES,
     "R074": "Arrow input",
-    "R080": COMPRESSED, "R082": COMPRESSED,
     "R153": "branches", "R155": "branches", "R236": "branches",
     "R157": "branches and merge", "R171": "branches and upsert",
     "R163": "branches, merge and schema changes",
