@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "coord/load.h"
+#include "platform/watch.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,8 @@ static const cli_option load_options[LOAD_OPTIONS] = {
     [LOAD_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "check everything and change nothing"},
     [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
     [LOAD_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
-    [LOAD_FORMAT] = {"format", 0, CLI_TEXT, "F", "csv or tsv, whatever the file is called"},
+    [LOAD_FORMAT] = {"format", 0, CLI_TEXT, "F",
+                     "csv or tsv, with .gz or .zst if compressed (default: by name; csv for -)"},
     [LOAD_DELIMITER] = {"delimiter", 0, CLI_BYTE, "C", "between fields (default: comma; tab for .tsv)"},
     [LOAD_QUOTE] = {"quote", 0, CLI_BYTE, "C", "around fields (default: \")"},
     [LOAD_ESCAPE] = {"escape", 0, CLI_BYTE, "C", "before a quote inside quotes (default: none, a quote is doubled)"},
@@ -75,8 +77,8 @@ static sluice_status parse_inputs(const cli_run *run, co_load_input *inputs, cha
 static sluice_status check_options(const cli_run *run, sluice_error *err)
 {
     if (cli_option_value(run, LOAD_WORKERS)->given &&
-        (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > 1024))
-        return pf_fail(err, SLUICE_USAGE, "--workers is from 1 to 1024");
+        (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > UINT32_MAX))
+        return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
     if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
         return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
     return SLUICE_OK;
@@ -219,6 +221,7 @@ static sluice_status run_load(cli_run *run, sluice_error *err)
     fill_options(run, &progress, &options);
     options.inputs = inputs;
     options.input_count = input_count;
+    pf_hold_interrupts();
     status = co_load(&options, result, err);
     cli_progress_clear(&progress);
     if (status == SLUICE_OK)

@@ -23,19 +23,26 @@ static sluice_status encode_opening(void *context, pf_buffer *manifest, pf_buffe
     return st_opening_build(opening->graph, opening->log, opening->head, manifest, attachments, err);
 }
 
+/* Healing may find another end than this handle knew (a record that fell out of the cache): the state is read there. */
+static sluice_status encode_healed(void *context, pf_buffer *manifest, pf_buffer *attachments, sluice_error *err)
+{
+    opening_context *opening = context;
+    st_view *head = NULL;
+    PF_TRY(st_view_load(opening->graph, opening->log, false, &head, err));
+    sluice_status status = st_opening_build(opening->graph, opening->log, head, manifest, attachments, err);
+    st_view_free(head);
+    return status;
+}
+
 sluice_status co_make_reliable(st_graph *graph, st_log *log, sluice_error *err)
 {
     sluice_error suspect_error = {0};
     PF_TRY(st_log_refresh(log, err));
     sluice_status status = st_log_check_suspect(log, &suspect_error);
     if (status == SLUICE_SUSPECT) {
-        st_view *head = NULL;
-        PF_TRY(st_view_load(graph, log, false, &head, err));
-        opening_context context = {graph, log, head};
-        st_opening_source opening = {&context, encode_opening};
-        status = st_log_heal(log, &opening, err);
-        st_view_free(head);
-        PF_TRY(status);
+        opening_context context = {graph, log, NULL};
+        st_opening_source opening = {&context, encode_healed};
+        PF_TRY(st_log_heal(log, &opening, err));
     } else if (status != SLUICE_OK) {
         if (err)
             *err = suspect_error;

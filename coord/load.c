@@ -5,6 +5,7 @@
 #include "coord/load_job.h"
 #include "platform/check.h"
 #include "platform/clock.h"
+#include "platform/process.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,19 +68,23 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
 {
     const co_load_input *given = &spec->options->inputs[number];
     load_input *input = &spec->inputs[number];
-    wk_packing packing;
 
     input->type = given->type;
     input->path = given->path;
-    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &packing, err));
-    if (input->format != WK_FORMAT_CSV || packing != WK_PACKING_NONE)
+    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &input->packing,
+                              err));
+    if (input->format != WK_FORMAT_CSV)
         return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
-                               "%s: this version loads plain CSV and TSV files", given->path);
+                               "%s: this version loads CSV and TSV", given->path);
     find_header(spec, number);
     PF_TRY(pf_input_open(given->path, &input->file, err));
-    if (!pf_input_is_regular(input->file))
-        return pf_fail_private(err, SLUICE_USAGE, "an input is no regular file", "%s: this version loads regular files",
-                               pf_input_name(input->file));
+    for (uint32_t i = 0; i < number; i++)
+        if (pf_input_is_same_stream(spec->inputs[i].file, input->file))
+            return pf_fail_private(err, SLUICE_USAGE, "a stream is given as two inputs",
+                                   "%s: a stream can be one input only: its bytes cannot be had twice",
+                                   pf_input_name(input->file));
+    input->spooled = input->packing != WK_PACKING_NONE || !pf_input_is_regular(input->file);
+    spec->spooled_count += input->spooled;
     PF_TRY(pf_input_identify(input->file, &input->identity, err));
     spec->descriptors[number] = pf_input_descriptor(input->file);
     return SLUICE_OK;
@@ -292,12 +297,29 @@ done:
     return status;
 }
 
+/* As asked for, else SLUICE_WORKERS, else one per processor. */
+static sluice_status choose_workers(const co_load_options *options, unsigned *ret_workers, sluice_error *err)
+{
+    const char *text = getenv("SLUICE_WORKERS");
+    char *end = NULL;
+
+    *ret_workers = options->workers > 0 ? options->workers : pf_processors();
+    if (options->workers > 0 || text == NULL || *text == '\0')
+        return SLUICE_OK;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
+        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
+                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
+    *ret_workers = (unsigned)value;
+    return SLUICE_OK;
+}
+
 static sluice_status run_pool(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
     const co_load_options *options = spec->options;
-    co_pool_options pool = {
-        .workers = options->workers, .progress_context = options->progress_context, .progress = options->progress};
+    co_pool_options pool = {.progress_context = options->progress_context, .progress = options->progress};
 
+    PF_TRY(choose_workers(options, &pool.workers, err));
     return co_pool_run(job, &pool, ret_answer, err);
 }
 

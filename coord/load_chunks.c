@@ -20,36 +20,59 @@ static sluice_status read_input(void *context, uint64_t offset, void *bytes, siz
 sluice_status load_files_open(load_job *job, sluice_error *err)
 {
     const load_spec *spec = job->spec;
-    uint64_t chunks = 0;
 
     job->files = calloc((size_t)spec->input_count + 1, sizeof *job->files);
     if (job->files == NULL)
         return pf_fail_memory(err);
-    for (uint32_t i = 0; i < spec->input_count; i++) {
+    for (uint32_t i = 0; i < spec->input_count; i++)
+        wk_lexer_make(&job->files[i].lexer, &spec->inputs[i].dialect);
+    return SLUICE_OK;
+}
+
+static sluice_status open_source(load_job *job, uint32_t input, sluice_error *err)
+{
+    const load_input *from = &job->spec->inputs[input];
+    load_file *file = &job->files[input];
+
+    if (from->spooled)
+        PF_TRY(load_spool_open(job, input, err));
+    else
+        file->source = (wk_source){.context = from->file, .size = from->identity.size, .read = read_input};
+    /* A mark that is none of ours is the header's fault to report; the boundary pass reads bytes. */
+    if (wk_source_skip_mark(&file->source, &file->mark, NULL) != SLUICE_OK)
+        file->mark = 0;
+    return SLUICE_OK;
+}
+
+sluice_status load_chunks_get(load_job *job, sluice_error *err)
+{
+    uint64_t chunks = 0;
+
+    if (job->has_chunks)
+        return SLUICE_OK;
+    for (uint32_t i = 0; i < job->spec->input_count; i++) {
         load_file *file = &job->files[i];
-        const load_input *input = &spec->inputs[i];
-        uint64_t count = (input->identity.size + spec->chunk - 1) / spec->chunk;
-        file->source = (wk_source){.context = input->file, .size = input->identity.size, .read = read_input};
+        PF_TRY(open_source(job, i, err));
+        uint64_t count = (file->source.size + job->spec->chunk - 1) / job->spec->chunk;
         file->first_task = (uint32_t)chunks;
         file->chunks =
             count ? (uint32_t)count : 1; /* an empty file has a chunk, too: somebody must say that it is empty */
         chunks += file->chunks;
         if (count > CHUNKS_MAX || chunks > CHUNKS_MAX)
             return pf_fail(err, SLUICE_RESOURCE_LIMIT, "the inputs have more than %llu bytes",
-                           (unsigned long long)(CHUNKS_MAX * spec->chunk));
-        wk_lexer_make(&file->lexer, &input->dialect);
-        /* A mark that is none of ours is the header's fault to report; the boundary pass reads bytes. */
-        if (wk_source_skip_mark(&file->source, &file->mark, NULL) != SLUICE_OK)
-            file->mark = 0;
+                           (unsigned long long)(CHUNKS_MAX * job->spec->chunk));
     }
     job->chunk_count = (uint32_t)chunks;
+    job->has_chunks = true;
     return SLUICE_OK;
 }
 
 void load_files_close(load_job *job)
 {
-    for (uint32_t i = 0; job->files && i < job->spec->input_count; i++)
+    for (uint32_t i = 0; job->files && i < job->spec->input_count; i++) {
         free(job->files[i].places);
+        (void)pf_close(job->files[i].spool, NULL); /* only read */
+    }
     free(job->files);
     job->files = NULL;
 }

@@ -60,6 +60,9 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
 {
     load_job *job = context;
 
+    if (phase == LOAD_SPOOL)
+        return load_spool_task(job, index, err);
+    PF_TRY(load_chunks_get(job, err));
     if (phase == LOAD_BOUNDARIES)
         return load_boundary_task(job, index, err);
     if (phase >= LOAD_PROBES)
@@ -98,6 +101,9 @@ static sluice_status make_payload(void *context, co_write *write, sluice_error *
     bool done = false;
 
     load_plan_drop(job);
+    if (job->spec->spooled_count > 0)
+        PF_TRY(executor->run(executor->context, LOAD_SPOOL, job->spec->spooled_count, err));
+    PF_TRY(load_chunks_get(job, err));
     PF_TRY(executor->run(executor->context, LOAD_BOUNDARIES, job->chunk_count, err));
     PF_TRY(PF_FAILPOINT(LOAD_AFTER_BOUNDARIES, err));
     PF_TRY(load_inputs_check(job, err));

@@ -3,6 +3,7 @@
  * (load_job), and the phases of its tasks.
  *
  *   | phase           | task                      | leaves in the attempt's folder           |
+ *   | LOAD_SPOOL      | one input that is no file | its plain bytes (load_spool.c)           |
  *   | LOAD_BOUNDARIES | one chunk of one input    | its lanes, lines and digest              |
  *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
  *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
@@ -20,6 +21,7 @@
 #include "worker/ingest/probe.h"
 
 #define LOAD_BOUNDARIES 1u
+#define LOAD_SPOOL      48u
 #define LOAD_ROWS       2u /* + number of the payload */
 #define LOAD_PAYLOADS   32u
 #define LOAD_PROBES     64u /* + rule */
@@ -31,6 +33,8 @@ typedef struct load_input {
     uint64_t table; /* of the type, when the command was given */
     bool has_header;
     uint32_t header_of; /* the input whose header names its columns: itself, or with --header first the type's first */
+    wk_packing packing;
+    bool spooled; /* its plain bytes are copied into the attempt first */
     pf_input *file;
     pf_input_identity identity; /* when it was opened */
 } load_input;
@@ -38,7 +42,7 @@ typedef struct load_input {
 typedef struct load_spec {
     const co_load_options *options;
     load_input *inputs;
-    uint32_t input_count;
+    uint32_t input_count, spooled_count;
     int *descriptors;
     st_graph *graph; /* the caller's, for a job in this process alone; else NULL: each process opens its own */
     pf_id attempt;
@@ -52,6 +56,7 @@ typedef struct load_file { /* an input, once its chunks are known */
     uint32_t chunks, first_task;
     uint64_t mark; /* bytes of its byte-order mark */
     wk_lexer lexer;
+    pf_file *spool; /* NULL: the input itself is read */
     wk_source source;
     wk_chunk *places;
     wk_shape shape;
@@ -87,6 +92,7 @@ typedef struct load_job {
     co_attempt attempt;
     wk_spool spool;
     load_file *files;
+    bool has_chunks;      /* from here on: */
     uint32_t chunk_count; /* of all files */
     bool has_places;
     load_payload payload;
@@ -108,8 +114,13 @@ typedef struct load_answer {
 
 extern const wk_job load_job_template; /* without spec */
 
+/* load_spool.c: compressed inputs and streams */
+sluice_status load_spool_task(load_job *job, uint32_t task, sluice_error *err);
+sluice_status load_spool_open(load_job *job, uint32_t input, sluice_error *err);
+
 /* load_chunks.c: chunks, boundaries, the request's digest */
 sluice_status load_files_open(load_job *job, sluice_error *err);
+sluice_status load_chunks_get(load_job *job, sluice_error *err); /* how many there are, once all is spooled */
 void load_files_close(load_job *job);
 void load_find_chunk(const load_job *job, uint32_t task, uint32_t *ret_input, uint32_t *ret_chunk);
 sluice_status load_boundary_task(load_job *job, uint32_t task, sluice_error *err);

@@ -148,6 +148,7 @@ sluice_status co_objects_mark(st_graph *graph, co_objects *objects, uint64_t inc
     st_log *log = NULL;
     PF_TRY(st_graph_log(graph, incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
+    PF_TRY(st_log_check_suspect(log, err)); /* healing may bring back a generation that nobody can read now */
     uint64_t end = st_log_end(log).number, first = st_log_first(log);
     *ret_end = end;
     for (uint64_t number = since + 1 > first ? since + 1 : first; number <= end; number++) {

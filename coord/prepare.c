@@ -97,54 +97,19 @@ static sluice_status look_up(co_run *run, sluice_error *err)
 }
 
 /* For an id of this command's own making, which nobody else can have used before: only a predecessor of this conductor,
- * dead now, may have published under it, and nothing of the job stands before the job's first base. That is kept in the
- * attempt's folder, unsynced: a power loss ends the job with everybody in it. */
-static sluice_status find_first_base(co_run *run, uint64_t base, uint64_t *ret_first, bool *ret_known,
-                                     sluice_error *err)
-{
-    pf_file *file = NULL;
-    sluice_error create_error = {0};
-    char path[80], text[32];
-    size_t got = 0;
-    int length = snprintf(text, sizeof text, "%llu\n", (unsigned long long)base);
-    *ret_first = base;
-    *ret_known = true;
-    if (!run->write.attempt) /* nothing staged, one process: no predecessor */
-        return SLUICE_OK;
-    (void)snprintf(path, sizeof path, "%s/since", run->write.attempt->folder);
-    sluice_status status = pf_create(run->volume, path, &file, &create_error);
-    if (status == SLUICE_OK) {
-        status = pf_write(file, 0, text, (size_t)length, err);
-    } else if (status == SLUICE_ALREADY_EXISTS) {
-        co_run_note_litter(run); /* of the predecessor */
-        PF_TRY(pf_open(run->volume, path, PF_READ, &file, err));
-        status = pf_read(file, 0, text, sizeof text - 1, &got, err);
-        text[got] = '\0';
-        *ret_known = got > 1 && text[got - 1] == '\n'; /* else its writer died inside */
-        if (*ret_known)
-            *ret_first = strtoull(text, NULL, 10);
-    } else if (err) {
-        *err = create_error;
-    }
-    (void)pf_close(file, NULL);
-    return status;
-}
-
+ * dead now, may have published under it, and only after the job's first base. */
 static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
 {
-    uint64_t first = 0;
-    bool known = false;
     co_finding finding;
     co_found found;
-    PF_TRY(find_first_base(run, st_snapshot_view(run->write.base)->generation, &first, &known, err));
-    if (!known)
+    if (!run->first_known)
         return look_up(run, err);
     run->looked_up = true;
     co_claim claim = {.graph = run->write.graph,
                       .log = run->log,
                       .operation = run->request.operation,
-                      .verdict = first,
-                      .seen = first};
+                      .verdict = run->first_base,
+                      .seen = run->first_base};
     PF_TRY(st_log_refresh(run->log, err));
     PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
     run->claim.seen = st_log_end(run->log).number;
@@ -172,16 +137,51 @@ sluice_status co_write_set_request(co_write *write, const pf_sha256 *request, bo
 
 /* ---- base, payload, plan ---- */
 
+/* The first base of the job, also of conductors before this one: nothing that the job staged is named at or before it.
+ * It is kept in the attempt's folder, unsynced: a power loss ends the job with everybody in it. */
+static sluice_status find_first_base(co_run *run, uint64_t base, sluice_error *err)
+{
+    pf_file *file = NULL;
+    sluice_error create_error = {0};
+    char path[80], text[32];
+    size_t got = 0;
+    int length = snprintf(text, sizeof text, "%llu\n", (unsigned long long)base);
+    run->first_base = base;
+    run->first_known = true;
+    if (!run->write.attempt) /* nothing staged, one process: no predecessor */
+        return SLUICE_OK;
+    (void)snprintf(path, sizeof path, "%s/since", run->write.attempt->folder);
+    sluice_status status = pf_create(run->volume, path, &file, &create_error);
+    if (status == SLUICE_OK) {
+        status = pf_write(file, 0, text, (size_t)length, err);
+    } else if (status == SLUICE_ALREADY_EXISTS) {
+        co_run_note_litter(run); /* of the predecessor */
+        PF_TRY(pf_open(run->volume, path, PF_READ, &file, err));
+        status = pf_read(file, 0, text, sizeof text - 1, &got, err);
+        text[got] = '\0';
+        run->first_known = got > 1 && text[got - 1] == '\n'; /* else its writer died inside */
+        run->first_base = run->first_known ? strtoull(text, NULL, 10) : 0;
+    } else if (err) {
+        *err = create_error;
+    }
+    (void)pf_close(file, NULL);
+    return status;
+}
+
 static sluice_status pin(co_run *run, sluice_error *err)
 {
     PF_TRY(st_snapshot_open(run->write.graph, run->request.branch, NULL, &run->write.base, err));
     const st_view *view = st_snapshot_view(run->write.base);
+    co_attempt *attempt = run->write.attempt;
     if (view->incarnation != run->incarnation)
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
-    co_attempt *attempt = run->write.attempt;
-    if (attempt && attempt->incarnation == 0) {
+    if (run->pinned)
+        return SLUICE_OK;
+    PF_TRY(find_first_base(run, view->generation, err));
+    run->pinned = true;
+    if (attempt) {
         attempt->incarnation = view->incarnation;
-        attempt->since = view->generation;
+        attempt->since = run->first_base;
     }
     return SLUICE_OK;
 }
@@ -278,7 +278,9 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
     if (run->write.reads.reads_head) {
         st_view *head = NULL;
         PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
-        sluice_status status = st_view_load(run->write.graph, run->log, true, &head, err);
+        sluice_status status = co_make_reliable(run->write.graph, run->log, err); /* the answer relies on this head */
+        if (status == SLUICE_OK)
+            status = st_view_load(run->write.graph, run->log, false, &head, err);
         if (status == SLUICE_OK && !pf_id_equal(&head->head, &run->request.if_head))
             status =
                 pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");

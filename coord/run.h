@@ -26,7 +26,10 @@ typedef struct co_run {
     bool admitted;
     lk_gates *gates;
     co_claim claim;
-    bool looked_up; /* the operation was looked for, from here on arbitration does it */
+    bool pinned;         /* once */
+    bool first_known;    /* else 0 stands for it */
+    uint64_t first_base; /* of the job, see prepare.c */
+    bool looked_up;      /* the operation was looked for, from here on arbitration does it */
     bool has_payload;
     pf_sha256 payload_schema;
     uint64_t *tables; /* that the plan writes or read, each once */

@@ -40,6 +40,9 @@
     X(BARRIER_BEFORE, "barrier.before")                                                                                \
     X(BARRIER_AFTER, "barrier.after")                                                                                  \
     X(PREPARE_AFTER_PIN, "prepare.after_pin")                                                                          \
+    X(LOAD_BEFORE_SPOOLING, "load.before_spooling")                                                                    \
+    X(LOAD_WHILE_SPOOLING, "load.while_spooling")                                                                      \
+    X(LOAD_AFTER_SPOOLING, "load.after_spooling")                                                                      \
     X(LOAD_AFTER_BOUNDARIES, "load.after_boundaries")                                                                  \
     X(LOAD_BEFORE_FRAGMENT, "load.before_fragment")                                                                    \
     X(LOAD_AFTER_FRAGMENT_WRITE, "load.after_fragment_write")                                                          \

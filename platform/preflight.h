@@ -28,6 +28,9 @@ typedef struct pf_filesystem {
     bool read_only;
 } pf_filesystem;
 
+/* How the names of the probe's folders begin: what a killed probe left is no content of the folder that it was in. */
+#define PF_PROBE_PREFIX ".sluice-probe-"
+
 /* CLASSIFY of the nearest existing folder of `path` (the folder itself, else its parent). For PF_READ only classifies:
  * read-only mounts and missing barriers are no refusal. */
 sluice_status pf_preflight_classify(const char *path, pf_access access, pf_filesystem *ret_filesystem,

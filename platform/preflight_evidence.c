@@ -110,8 +110,8 @@ void pf_evidence_write(const char *folder, const pf_place *place, uint64_t sync_
     if (fd < 0)
         return;
     /* What cannot be written, or only in part, is no evidence, and the next command probes again. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && ftruncate(fd, 0) == 0 &&
-        pwrite(fd, text, (size_t)length, 0) != length)
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && fchmod(fd, PF_FILE_MODE) == 0 &&
+        ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)length, 0) != length)
         (void)!ftruncate(fd, 0);
     (void)close(fd);
 }

@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX       ".sluice-probe-"
+#define PREFIX       PF_PROBE_PREFIX
 #define NAME_SIZE    48u
 #define CREATE_TRIES 4u
 #define CONTENT      4096u

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -111,6 +112,15 @@ void pf_child_kill(const pf_child *child)
 {
     if (child->pidfd >= 0)
         (void)pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0); /* fails only when it is gone already */
+}
+
+unsigned pf_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? (unsigned)count : 1;
 }
 
 pid_t pf_parent_pid(void)

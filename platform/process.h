@@ -25,6 +25,8 @@ sluice_status pf_fork(pf_child *ret_child, bool *ret_in_child, sluice_error *err
 sluice_status pf_child_wait(pf_child *child, pf_deadline deadline, bool *ret_ended, int *ret_wait_status,
                             sluice_error *err);
 void pf_child_kill(const pf_child *child); /* SIGKILL through the pidfd */
+/* Processors that this process may use; at least 1. */
+unsigned pf_processors(void);
 pid_t pf_parent_pid(void);
 pid_t pf_pid(void);
 

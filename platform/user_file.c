@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,8 +21,8 @@
 struct pf_input {
     int fd;
     bool regular;
-    bool standard;
-    uint64_t position; /* of pf_input_read on a regular file */
+    uint64_t device, inode; /* of what is not regular */
+    uint64_t position;      /* of pf_input_read on a regular file */
     char *name;
 };
 
@@ -48,25 +49,45 @@ static sluice_status fail_input(int error_number, const char *name, sluice_error
     }
 }
 
+/* A pipe on standard input is taken as it is: opened again by a name, one whose writer has gone would never end. */
+static bool is_standard(const char *path)
+{
+    struct stat st;
+
+    if (strcmp(path, "-") == 0)
+        return true;
+    return (strcmp(path, "/dev/stdin") == 0 || strcmp(path, "/dev/fd/0") == 0) && fstat(STDIN_FILENO, &st) == 0 &&
+           !S_ISREG(st.st_mode);
+}
+
+/* A named pipe is opened without waiting for its writer, which pf_input_wait does. */
+static int open_input(const char *path, bool standard)
+{
+    int fd;
+
+    do {
+        fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error *err)
 {
     pf_input *input = calloc(1, sizeof *input);
+    bool standard = is_standard(path);
     sluice_status status = SLUICE_OK;
     struct stat st;
 
     if (input == NULL)
         return pf_fail_memory(err);
     input->fd = -1;
-    input->standard = strcmp(path, "-") == 0;
-    input->name = strdup(input->standard ? "standard input" : path);
+    input->name = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
     if (input->name == NULL) {
         status = pf_fail_memory(err);
         goto done;
     }
-    do {
-        input->fd =
-            input->standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    } while (input->fd < 0 && errno == EINTR);
+    input->fd = open_input(path, standard);
     if (input->fd < 0 || fstat(input->fd, &st) != 0) {
         status = fail_input(errno, input->name, err);
         goto done;
@@ -76,7 +97,9 @@ sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error
         goto done;
     }
     /* Standard input is read from where it stands, by whatever came before us: never by ranges. */
-    input->regular = S_ISREG(st.st_mode) && !input->standard;
+    input->regular = S_ISREG(st.st_mode) && !standard;
+    input->device = st.st_dev;
+    input->inode = st.st_ino;
 done:
     if (status != SLUICE_OK)
         pf_input_close(input);
@@ -98,6 +121,11 @@ void pf_input_close(pf_input *input)
 bool pf_input_is_regular(const pf_input *input)
 {
     return input->regular;
+}
+
+bool pf_input_is_same_stream(const pf_input *a, const pf_input *b)
+{
+    return !a->regular && !b->regular && a->device == b->device && a->inode == b->inode;
 }
 
 const char *pf_input_name(const pf_input *input)
@@ -184,20 +212,38 @@ sluice_status pf_input_read_at(pf_input *input, uint64_t offset, void *bytes, si
     return SLUICE_OK;
 }
 
+/* A named pipe that nobody has written to yet is neither readable nor hung up; one that has lost its writers is. */
+sluice_status pf_input_wait(pf_input *input, int timeout_ms, bool *ret_ready, sluice_error *err)
+{
+    struct pollfd watched = {.fd = input->fd, .events = POLLIN};
+    int ready = 1;
+
+    if (!input->regular)
+        ready = poll(&watched, 1, timeout_ms);
+    *ret_ready = ready > 0;
+    if (ready < 0 && errno != EINTR)
+        return fail_input(errno, input->name, err);
+    return SLUICE_OK;
+}
+
 sluice_status pf_input_read(pf_input *input, void *bytes, size_t length, size_t *ret_got, sluice_error *err)
 {
-    ssize_t n;
+    ssize_t n = -1;
+    bool ready;
 
     if (input->regular) {
         PF_TRY(pf_input_read_at(input, input->position, bytes, length, ret_got, err));
         input->position += *ret_got;
         return SLUICE_OK;
     }
-    do {
+    while (n < 0) {
+        PF_TRY(pf_input_wait(input, -1, &ready, err));
+        if (!ready)
+            continue;
         n = read(input->fd, bytes, length);
-    } while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return fail_input(errno, input->name, err);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return fail_input(errno, input->name, err);
+    }
     *ret_got = (size_t)n;
     return SLUICE_OK;
 }

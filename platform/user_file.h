@@ -3,7 +3,7 @@
  *
  * Their paths are the user's and links in them are followed; they stand in terminal texts only, never in messages. "-"
  * is standard input or output. Nothing here belongs to the durability contract: an output is synced when its caller
- * asks for it. A handle may be inherited over fork as long as only pf_input_read_at is used on it.
+ * asks for it. A handle may be inherited over fork: pf_input_read_at may be used by all, pf_input_read by one process.
  */
 #ifndef PLATFORM_USER_FILE_H
 #define PLATFORM_USER_FILE_H
@@ -24,12 +24,15 @@ typedef struct pf_input_identity {
     int64_t modified_ns, changed_ns;
 } pf_input_identity;
 
-/* USAGE when there is no such file or it is a folder; PERMISSION when it may not be read. */
+/* USAGE when there is no such file or it is a folder; PERMISSION when it may not be read. Never waits: a named pipe is
+ * open before its writer is there. */
 sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error *err);
 void pf_input_close(pf_input *input); /* NULL allowed */
 /* True: a regular file, read by ranges, its size known. False: a pipe, a terminal, a device or standard input, read
  * once from front to end. */
 bool pf_input_is_regular(const pf_input *input);
+/* Both are not regular, and the same one: each would get a part of its bytes. */
+bool pf_input_is_same_stream(const pf_input *a, const pf_input *b);
 /* The path as it was given, for the terminal ("standard input" for "-"). */
 const char *pf_input_name(const pf_input *input);
 /* The descriptor behind it, for the list of those that workers inherit (wk_job). */
@@ -42,7 +45,9 @@ sluice_status pf_input_check(pf_input *input, const pf_input_identity *identity,
 /* Up to `length` bytes at `offset` of a regular input; fewer only at its end. */
 sluice_status pf_input_read_at(pf_input *input, uint64_t offset, void *bytes, size_t length, size_t *ret_got,
                                sluice_error *err);
-/* The next up to `length` bytes of any input; 0 only at its end. Waits for a pipe's writer. */
+/* Waits at most so long (-1: for ever) until pf_input_read would answer at once; a signal may end it early. */
+sluice_status pf_input_wait(pf_input *input, int timeout_ms, bool *ret_ready, sluice_error *err);
+/* The next up to `length` bytes of any input; 0 only at its end. Waits for a pipe's writer, also for its first. */
 sluice_status pf_input_read(pf_input *input, void *bytes, size_t length, size_t *ret_got, sluice_error *err);
 /* A whole small file or stream, appended to `buffer`; RESOURCE_LIMIT when it holds more than `limit` bytes. */
 sluice_status pf_input_read_all(const char *path, size_t limit, pf_buffer *buffer, sluice_error *err);

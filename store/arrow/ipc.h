@@ -51,6 +51,7 @@ sluice_status st_ipc_parse_prefix(const uint8_t bytes[ST_IPC_PREFIX], uint32_t *
 typedef struct st_ipc_owned {
     void **blocks;
     uint32_t count, capacity;
+    struct ZSTD_DCtx_s *zstd; /* made when first needed */
 } st_ipc_owned;
 void st_ipc_owned_free(st_ipc_owned *owned); /* safe on a zeroed one */
 

@@ -33,6 +33,7 @@ void st_ipc_owned_free(st_ipc_owned *owned)
     for (uint32_t i = 0; i < owned->count; i++)
         free(owned->blocks[i]);
     free(owned->blocks);
+    ZSTD_freeDCtx(owned->zstd);
     *owned = (st_ipc_owned){0};
 }
 
@@ -131,9 +132,11 @@ static sluice_status decompress(reader *in, plain *buffer, uint64_t maximum, uin
     if (size > maximum)
         return pf_fail(err, SLUICE_CORRUPT, "buffer %u has an impossible length", number);
     uint8_t *bytes = own(in->owned, size);
-    if (!bytes)
+    if (!in->owned->zstd)
+        in->owned->zstd = ZSTD_createDCtx();
+    if (!bytes || !in->owned->zstd)
         return pf_fail_memory(err);
-    size_t got = ZSTD_decompress(bytes, size, stored.bytes, stored.length);
+    size_t got = ZSTD_decompressDCtx(in->owned->zstd, bytes, size, stored.bytes, stored.length);
     if (ZSTD_isError(got) || got != size)
         return pf_fail(err, SLUICE_CORRUPT, "buffer %u does not decompress", number);
     *buffer = (plain){bytes, size};

@@ -75,12 +75,7 @@ sluice_status st_document_create(pf_volume *volume, const char *folder, const ch
     status = pf_publish(volume, temporary, path, err);
     if (status != SLUICE_OK && !was_published(volume, temporary, path))
         goto failed;
-    status = pf_sync_dir(volume, folder, err);
-    if (status != SLUICE_OK && err) {
-        err->committed = SLUICE_TRUE;
-        err->acknowledged = SLUICE_FALSE;
-    }
-    return status;
+    return pf_sync_dir(volume, folder, err);
 failed:
     (void)pf_remove(volume, temporary, NULL); /* what stays is litter under a name that nobody reads */
     return status;

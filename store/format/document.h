@@ -12,8 +12,8 @@
 sluice_status st_document_read(pf_volume *volume, const char *path, size_t max, pf_buffer *ret_bytes,
                                sluice_error *err);
 /* Exclusive creation of folder/name: written and synced under a temporary name, renamed without replace, the folder
- * synced. ALREADY_EXISTS when the name is there. Once the name is there the error says committed true: the file is
- * whole and visible, only its name may not be durable yet. */
+ * synced. ALREADY_EXISTS when the name is there. After any other error the file may be there all the same, whole (only
+ * the sync of its folder failed): who needs to know looks. */
 sluice_status st_document_create(pf_volume *volume, const char *folder, const char *name, const void *bytes,
                                  size_t length, sluice_error *err);
 /* A name that st_document_create left behind when it was cut short: nobody's, to be removed by collection. */

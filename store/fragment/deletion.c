@@ -267,9 +267,10 @@ sluice_status st_deletion_write(pf_volume *volume, uint64_t table, const char *n
     PF_GOTO(status, done, st_output_create(volume, path, &output, err));
     PF_GOTO(status, done, st_output_append(&output, buffer.data, buffer.length, err));
     PF_GOTO(status, done, st_output_finish(&output, &bytes, err));
-    *ret_ref = (st_dead_ref){.present = true, .rows = st_row_set_count(set)};
-    memcpy(ret_ref->name, name, strlen(name) + 1);
-    ret_ref->digest = pf_sha256_of(buffer.data, buffer.length);
+    st_dead_ref ref = {.present = true, .rows = st_row_set_count(set)};
+    memcpy(ref.name, name, strlen(name) + 1); /* which may be that of *ret_ref */
+    ref.digest = pf_sha256_of(buffer.data, buffer.length);
+    *ret_ref = ref;
 done:
     st_output_abandon(&output);
     pf_buffer_free(&buffer);

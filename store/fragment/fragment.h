@@ -3,9 +3,10 @@
  *
  * File: "ARROW1", schema message, record batches (64-byte aligned buffers, optionally zstd per buffer), footer. Fields
  * carry metadata sluice.property=<decimal id>; the schema carries sluice.format=fragment/1, sluice.table=<id>. The
- * footer's custom metadata carries XXH3-128 of every buffer of every batch (key sluice.checksums: hex, in file order).
- * The *footer digest* is the SHA-256 of the footer bytes and stands in the table's edit: it binds everything. pyarrow,
- * polars, DuckDB read the file unchanged.
+ * footer's custom metadata carries XXH3-128 of every buffer of every batch (key sluice.checksums: hex, in file order),
+ * the same of every message (sluice.messages), and the rows of each batch (sluice.rows). The *footer digest* is the
+ * SHA-256 of the footer bytes and stands in the table's edit: it binds everything. pyarrow, polars, DuckDB read the
+ * file unchanged.
  *
  * Reading: mapped; a buffer is checked against its XXH3-128 when it is first touched, once per process and open handle;
  * damage is CORRUPT and names the file by its relative path (made of ids only).
@@ -39,8 +40,8 @@ void st_fragment_abandon(st_fragment_writer *writer); /* closes; the file stays 
 
 typedef struct st_fragment st_fragment;
 
-/* Opens and checks structure and footer digest (CORRUPT on any mismatch, NOT_FOUND never: a missing file is CORRUPT).
- */
+/* Opens by the footer: checks its digest and what it says (CORRUPT on any mismatch, NOT_FOUND never: a missing file is
+ * CORRUPT). */
 sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
                                st_fragment **ret_fragment, sluice_error *err);
 void st_fragment_close(st_fragment *fragment); /* NULL allowed */
@@ -51,10 +52,11 @@ const st_column_spec *st_fragment_spec(const st_fragment *fragment, uint32_t col
 /* Column index by stable property id, or by name for the ones of ours; -1 when the fragment does not have it. */
 int st_fragment_find_property(const st_fragment *fragment, uint64_t property);
 int st_fragment_find_name(const st_fragment *fragment, const char *name);
-/* The column of one batch; buffers checked on first touch; valid until st_fragment_close. */
+/* The column of one batch; message and buffers checked on first touch; valid until st_fragment_close. */
 sluice_status st_fragment_column(st_fragment *fragment, uint32_t batch, uint32_t column, st_column *ret_column,
                                  sluice_error *err);
-/* Which batch and row within it a position (0 .. rows - 1) is. */
+/* Which batch and row within it a position is. Positions come from runs and deletions, so they may be anything: one
+ * beyond the last row gives a batch for which st_fragment_column answers CORRUPT. */
 void st_fragment_locate(const st_fragment *fragment, uint64_t position, uint32_t *ret_batch, uint64_t *ret_row);
 /* Checks every byte (verify). */
 sluice_status st_fragment_verify(st_fragment *fragment, sluice_error *err);

@@ -1,10 +1,10 @@
 /*
  * What the writer and the reader of fragments agree on beside Arrow itself (docs/format.md has it in full).
  *
- * Schema metadata: sluice.format, sluice.table. Footer metadata, each a row of 32 hexadecimal digits per item, in file
- * order: sluice.messages (XXH3-128 of the schema's and of every batch's message, prefix and padding included) and
- * sluice.checksums (of every buffer as it is stored, empty ones too). Messages and batches follow each other without
- * gaps.
+ * Schema metadata: sluice.format, sluice.table. Footer metadata: sluice.rows, the rows of each batch, decimal, each
+ * followed by a comma; and, each a row of 32 hexadecimal digits per item, in file order, sluice.messages (XXH3-128 of
+ * the schema's and of every batch's message, prefix and padding included) and sluice.checksums (of every buffer as it
+ * is stored, empty ones too). Messages and batches follow each other without gaps.
  */
 #ifndef STORE_FRAGMENT_FRAGMENT_FORMAT_H
 #define STORE_FRAGMENT_FRAGMENT_FORMAT_H
@@ -15,6 +15,7 @@
 #define ST_FRAGMENT_COMMIT    "_commit"
 #define ST_FRAGMENT_KEY_FORM  "sluice.format"
 #define ST_FRAGMENT_KEY_TABLE "sluice.table"
+#define ST_FRAGMENT_KEY_ROWS  "sluice.rows"
 #define ST_FRAGMENT_KEY_SUMS  "sluice.checksums"
 #define ST_FRAGMENT_KEY_HEADS "sluice.messages"
 #define ST_FRAGMENT_HEX       32u /* digits per checksum */

@@ -1,10 +1,11 @@
 /*
- * Reading fragments: opened by structure, read column by column.
+ * Reading fragments: opened by their footer, read column by column.
  *
- * Opening checks size, magic, the footer against the digest that the edit holds, every message against its checksum,
- * and that all parts follow each other without gaps; it reads no buffer. A buffer is checked when its column is first
- * asked for, in touch(), which every way to its bytes goes through; the column is then kept. Bytes behind a right
- * digest may still be anything: all that is relied on is checked once more as structure.
+ * Opening touches the end of the file only: size, the footer against the digest that the edit holds, and that all parts
+ * which the footer names follow each other without gaps. A batch's message is checked and decoded when its first column
+ * is asked for, a buffer when its own column is, in touch(), which every way to its bytes goes through; the column is
+ * then kept. Bytes behind a right digest may still be anything: all that is relied on is checked once more as
+ * structure.
  */
 #include "store/arrow/ipc.h"
 #include "store/fragment/fragment.h"
@@ -19,8 +20,9 @@
 
 typedef struct stored_batch {
     st_arrow_block block;
-    st_arrow_batch layout;
-    uint64_t first_row;
+    uint64_t first_row, rows;
+    st_arrow_batch layout; /* once it is `decoded` */
+    bool decoded;
 } stored_batch;
 
 struct st_fragment {
@@ -31,10 +33,9 @@ struct st_fragment {
     uint32_t columns, buffers_per_batch;
     stored_batch *batches;
     uint32_t batch_count;
-    uint64_t schema_length; /* of the schema's message */
-    pf_xxh128 *messages;    /* of the schema, then of each batch */
-    pf_xxh128 *checksums;   /* of each buffer of each batch */
-    st_column *cache;       /* of each column of each batch, where `ready` */
+    pf_xxh128 *messages;  /* of the schema, then of each batch */
+    pf_xxh128 *checksums; /* of each buffer of each batch */
+    st_column *cache;     /* of each column of each batch, where `ready` */
     bool *ready;
     st_ipc_owned owned;
     char path[ST_PATH_MAX];
@@ -56,11 +57,10 @@ static sluice_status blame(const st_fragment *fragment, sluice_status status, co
 static sluice_status find_footer(st_fragment *fragment, const pf_sha256 *expected, const uint8_t **ret_footer,
                                  uint32_t *ret_length, sluice_error *err)
 {
-    static const uint8_t start[ST_IPC_FILE_START] = ST_IPC_MAGIC;
     const uint8_t *data = fragment->map.data;
     uint64_t size = fragment->map.length;
 
-    if (size < ST_IPC_FILE_START + TAIL || memcmp(data, start, sizeof start) != 0 ||
+    if (size < ST_IPC_FILE_START + TAIL ||
         memcmp(data + size - ST_IPC_MAGIC_LENGTH, ST_IPC_MAGIC, ST_IPC_MAGIC_LENGTH) != 0)
         return st_sealed_damaged(err, fragment->path, "it is no Arrow file");
     *ret_length = st_get_u32(data + size - TAIL);
@@ -140,99 +140,54 @@ static sluice_status take_checksums(const st_fragment *fragment, const st_arrow_
     return SLUICE_OK;
 }
 
-static sluice_status check_message(const st_fragment *fragment, uint32_t number, uint64_t at, uint64_t length,
-                                   sluice_error *err)
+/* Takes "<digits>," off the front of a text; false when it does not begin so, or the number is 0 or too large. */
+static bool take_rows(const char **text, uint64_t *ret_rows)
 {
-    if (!pf_xxh128_equal(pf_xxh128_of(fragment->map.data + at, length), fragment->messages[number]))
-        return st_sealed_damaged(err, fragment->path, "message %u is not what was written", number);
-    return SLUICE_OK;
-}
+    const char *at = *text;
 
-static sluice_status check_schema_message(st_fragment *fragment, sluice_error *err)
-{
-    sluice_error inner = {0};
-    uint32_t length;
-
-    if (fragment->footer_at < ST_IPC_FILE_START + ST_IPC_PREFIX)
-        return st_sealed_damaged(err, fragment->path, "it has no schema");
-    sluice_status status = st_ipc_parse_prefix(fragment->map.data + ST_IPC_FILE_START, &length, &inner);
-    if (status != SLUICE_OK)
-        return blame(fragment, status, &inner, err);
-    if (length > fragment->footer_at - ST_IPC_FILE_START - ST_IPC_PREFIX)
-        return st_sealed_damaged(err, fragment->path, "its schema has no valid length");
-    fragment->schema_length = (uint64_t)ST_IPC_PREFIX + length;
-    return check_message(fragment, 0, ST_IPC_FILE_START, fragment->schema_length, err);
-}
-
-/* Buffers follow each other, each at the next multiple of 64, and fill the body: so padding is all that is between
- * them. */
-static bool layout_is_dense(const st_arrow_batch *layout, uint64_t body_length)
-{
-    uint64_t expected = 0;
-    for (uint32_t i = 0; i < layout->buffer_count; i++) {
-        if (layout->buffers[i].offset != expected)
+    *ret_rows = 0;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        *ret_rows = *ret_rows * 10 + (uint64_t)(*at - '0');
+        if (*ret_rows == 0 || *ret_rows > ST_COLUMN_ROWS_MAX)
             return false;
-        expected = layout->buffers[i].offset + layout->buffers[i].length;
-        expected = (expected + ST_IPC_ALIGNMENT - 1) & ~(uint64_t)(ST_IPC_ALIGNMENT - 1);
     }
-    return expected == body_length;
+    *text = at + 1;
+    return *at == ',' && *ret_rows;
 }
 
-static sluice_status take_batch(st_fragment *fragment, uint32_t number, const st_arrow_block *block, uint64_t at,
-                                sluice_error *err)
-{
-    stored_batch *into = &fragment->batches[number];
-    st_arrow_message message = {0};
-    sluice_error inner = {0};
-    sluice_status status;
-    uint32_t length;
-    uint64_t room = fragment->footer_at - at;
-
-    if (block->offset != at || block->metadata_length < ST_IPC_PREFIX || block->metadata_length > room ||
-        block->body_length > room - block->metadata_length || (at + block->metadata_length) % ST_IPC_ALIGNMENT)
-        return st_sealed_damaged(err, fragment->path, "batch %u is not where it should be", number);
-    PF_TRY(check_message(fragment, number + 1, at, block->metadata_length, err));
-    PF_GOTO(status, done, st_ipc_parse_prefix(fragment->map.data + at, &length, &inner));
-    if (length != block->metadata_length - ST_IPC_PREFIX) {
-        status = pf_fail(&inner, SLUICE_CORRUPT, "a message has another length than the footer says");
-        goto done;
-    }
-    PF_GOTO(status, done, st_arrow_decode_message(fragment->map.data + at + ST_IPC_PREFIX, length, &message, &inner));
-    if (message.header != ST_ARROW_RECORD_BATCH || message.body_length != block->body_length ||
-        message.batch.length == 0) {
-        status = pf_fail(&inner, SLUICE_CORRUPT, "a message is no batch");
-        goto done;
-    }
-    PF_GOTO(status, done,
-            st_ipc_check_batch(&message.batch, block->body_length, fragment->specs, fragment->columns, &inner));
-    if (!layout_is_dense(&message.batch, block->body_length))
-        status = pf_fail(&inner, SLUICE_CORRUPT, "the buffers of a batch leave gaps");
-done:
-    if (status == SLUICE_OK) {
-        *into = (stored_batch){.block = *block, .layout = message.batch, .first_row = fragment->rows};
-        message.batch = (st_arrow_batch){0};
-        fragment->rows += into->layout.length; /* fewer than 2^31 each: cannot overflow */
-    }
-    st_arrow_message_free(&message);
-    return blame(fragment, status, &inner, err);
-}
-
+/* What the footer says of the batches: rows, and that they tile the file from the schema to the end of the stream. */
 static sluice_status take_batches(st_fragment *fragment, const st_arrow_footer *footer, sluice_error *err)
 {
     static const uint8_t end[ST_IPC_PREFIX] = {0xFF, 0xFF, 0xFF, 0xFF};
-    uint64_t at = ST_IPC_FILE_START + fragment->schema_length;
+    uint64_t end_at = fragment->footer_at - sizeof end;
+    uint64_t at = footer->batch_count ? footer->batches[0].offset : end_at;
+    uint32_t length;
+    const char *rows = st_arrow_pairs_find(&footer->metadata, ST_FRAGMENT_KEY_ROWS, &length);
 
     fragment->batches = calloc((size_t)footer->batch_count + 1, sizeof *fragment->batches);
     if (!fragment->batches)
         return pf_fail_memory(err);
+    fragment->batch_count = footer->batch_count;
+    if (fragment->footer_at < ST_IPC_FILE_START + sizeof end || at < ST_IPC_FILE_START || at > end_at)
+        return st_sealed_damaged(err, fragment->path, "it has no schema");
     for (uint32_t i = 0; i < footer->batch_count; i++) {
-        fragment->batch_count = i + 1;
-        PF_TRY(take_batch(fragment, i, &footer->batches[i], at, err));
-        at += footer->batches[i].metadata_length + footer->batches[i].body_length;
+        const st_arrow_block *block = &footer->batches[i];
+        stored_batch *into = &fragment->batches[i];
+        uint64_t room = end_at - at;
+        if (block->offset != at || block->metadata_length < ST_IPC_PREFIX || block->metadata_length > room ||
+            block->body_length > room - block->metadata_length || (at + block->metadata_length) % ST_IPC_ALIGNMENT)
+            return st_sealed_damaged(err, fragment->path, "batch %u is not where it should be", i);
+        *into = (stored_batch){.block = *block, .first_row = fragment->rows};
+        if (!rows || !take_rows(&rows, &into->rows))
+            return st_sealed_damaged(err, fragment->path, "it does not say how many rows batch %u has", i);
+        fragment->rows += into->rows; /* fewer than 2^31 each: cannot overflow */
+        at += block->metadata_length + block->body_length;
     }
-    if (fragment->footer_at - at != sizeof end || memcmp(fragment->map.data + at, end, sizeof end) != 0)
+    if (at != end_at || (rows && *rows) || memcmp(fragment->map.data + at, end, sizeof end) != 0)
         return st_sealed_damaged(err, fragment->path, "its batches do not end where the footer begins");
-    size_t columns = (size_t)fragment->batch_count * fragment->columns; /* each has a node in a message */
+    size_t columns;
+    if (!pf_mul_size(fragment->batch_count, fragment->columns, &columns))
+        return pf_fail_memory(err);
     fragment->cache = calloc(columns + 1, sizeof *fragment->cache);
     fragment->ready = calloc(columns + 1, sizeof *fragment->ready);
     return fragment->cache && fragment->ready ? SLUICE_OK : pf_fail_memory(err);
@@ -258,7 +213,6 @@ static sluice_status open_mapped(st_fragment *fragment, uint64_t table, const st
     PF_GOTO(status, done,
             take_checksums(fragment, &footer.metadata, ST_FRAGMENT_KEY_SUMS,
                            (uint64_t)footer.batch_count * fragment->buffers_per_batch, &fragment->checksums, err));
-    PF_GOTO(status, done, check_schema_message(fragment, err));
     PF_GOTO(status, done, take_batches(fragment, &footer, err));
     bool explicit_ids = st_fragment_find_name(fragment, ST_FRAGMENT_ROW_ID) >= 0 &&
                         st_fragment_find_name(fragment, ST_FRAGMENT_COMMIT) >= 0;
@@ -295,7 +249,7 @@ void st_fragment_close(st_fragment *fragment)
     for (uint32_t i = 0; i < fragment->columns; i++)
         st_column_spec_free(&fragment->specs[i]);
     for (uint32_t i = 0; i < fragment->batch_count; i++)
-        st_arrow_batch_free(&fragment->batches[i].layout);
+        st_arrow_batch_free(&fragment->batches[i].layout); /* a zeroed one, unless decoded */
     free(fragment->specs);
     free(fragment->nodes);
     free(fragment->buffers);
@@ -319,7 +273,7 @@ uint32_t st_fragment_batches(const st_fragment *fragment)
 uint64_t st_fragment_batch_rows(const st_fragment *fragment, uint32_t batch)
 {
     PF_ASSERT(batch < fragment->batch_count);
-    return fragment->batches[batch].layout.length;
+    return fragment->batches[batch].rows;
 }
 
 uint32_t st_fragment_columns(const st_fragment *fragment)
@@ -353,7 +307,11 @@ void st_fragment_locate(const st_fragment *fragment, uint64_t position, uint32_t
 {
     uint32_t low = 0, high = fragment->batch_count;
 
-    PF_ASSERT(position < fragment->rows);
+    if (position >= fragment->rows) {
+        *ret_batch = UINT32_MAX;
+        *ret_row = 0;
+        return;
+    }
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (fragment->batches[middle].first_row <= position)
@@ -363,6 +321,69 @@ void st_fragment_locate(const st_fragment *fragment, uint64_t position, uint32_t
     }
     *ret_batch = low;
     *ret_row = position - fragment->batches[low].first_row;
+}
+
+/* ---- batches ---- */
+
+static sluice_status check_message(const st_fragment *fragment, uint32_t number, uint64_t at, uint64_t length,
+                                   sluice_error *err)
+{
+    if (!pf_xxh128_equal(pf_xxh128_of(fragment->map.data + at, length), fragment->messages[number]))
+        return st_sealed_damaged(err, fragment->path, "message %u is not what was written", number);
+    return SLUICE_OK;
+}
+
+/* Buffers follow each other, each at the next multiple of 64, and fill the body: so padding is all that is between
+ * them. */
+static bool layout_is_dense(const st_arrow_batch *layout, uint64_t body_length)
+{
+    uint64_t expected = 0;
+    for (uint32_t i = 0; i < layout->buffer_count; i++) {
+        if (layout->buffers[i].offset != expected)
+            return false;
+        expected = layout->buffers[i].offset + layout->buffers[i].length;
+        expected = (expected + ST_IPC_ALIGNMENT - 1) & ~(uint64_t)(ST_IPC_ALIGNMENT - 1);
+    }
+    return expected == body_length;
+}
+
+static sluice_status decode_layout(const st_fragment *fragment, const stored_batch *in, st_arrow_message *message,
+                                   sluice_error *err)
+{
+    const uint8_t *bytes = fragment->map.data + in->block.offset;
+    uint32_t length;
+
+    PF_TRY(st_ipc_parse_prefix(bytes, &length, err));
+    if (length != in->block.metadata_length - ST_IPC_PREFIX)
+        return pf_fail(err, SLUICE_CORRUPT, "a message has another length than the footer says");
+    PF_TRY(st_arrow_decode_message(bytes + ST_IPC_PREFIX, length, message, err));
+    if (message->header != ST_ARROW_RECORD_BATCH || message->body_length != in->block.body_length ||
+        message->batch.length != in->rows)
+        return pf_fail(err, SLUICE_CORRUPT, "a message is not the batch that the footer says");
+    PF_TRY(st_ipc_check_batch(&message->batch, in->block.body_length, fragment->specs, fragment->columns, err));
+    if (!layout_is_dense(&message->batch, in->block.body_length))
+        return pf_fail(err, SLUICE_CORRUPT, "the buffers of a batch leave gaps");
+    return SLUICE_OK;
+}
+
+/* Checks and decodes the message of a batch, once. */
+static sluice_status decode_batch(st_fragment *fragment, uint32_t number, sluice_error *err)
+{
+    stored_batch *in = &fragment->batches[number];
+    st_arrow_message message = {0};
+    sluice_error inner = {0};
+
+    if (in->decoded)
+        return SLUICE_OK;
+    PF_TRY(check_message(fragment, number + 1, in->block.offset, in->block.metadata_length, err));
+    sluice_status status = decode_layout(fragment, in, &message, &inner);
+    if (status == SLUICE_OK) {
+        in->layout = message.batch;
+        in->decoded = true;
+        message.batch = (st_arrow_batch){0};
+    }
+    st_arrow_message_free(&message);
+    return blame(fragment, status, &inner, err);
 }
 
 /* ---- columns ---- */
@@ -383,9 +404,10 @@ static sluice_status touch(void *context, uint32_t i, const uint8_t *bytes, uint
     return SLUICE_OK;
 }
 
-static sluice_status read_column(const st_fragment *fragment, uint32_t number, uint32_t column, st_ipc_owned *owned,
+static sluice_status read_column(st_fragment *fragment, uint32_t number, uint32_t column, st_ipc_owned *owned,
                                  st_column *ret_column, sluice_error *err)
 {
+    PF_TRY(decode_batch(fragment, number, err));
     const stored_batch *from = &fragment->batches[number];
     touching context = {fragment, number};
     st_ipc_body body = {.bytes = fragment->map.data + from->block.offset + from->block.metadata_length,
@@ -402,7 +424,9 @@ static sluice_status read_column(const st_fragment *fragment, uint32_t number, u
 sluice_status st_fragment_column(st_fragment *fragment, uint32_t batch, uint32_t column, st_column *ret_column,
                                  sluice_error *err)
 {
-    PF_ASSERT(batch < fragment->batch_count && column < fragment->columns);
+    PF_ASSERT(column < fragment->columns);
+    if (batch >= fragment->batch_count)
+        return pf_fail(err, SLUICE_CORRUPT, "a run or a deletion names a row that %s does not have", fragment->path);
     size_t at = (size_t)batch * fragment->columns + column;
     if (!fragment->ready[at]) {
         PF_TRY(read_column(fragment, batch, column, &fragment->owned, &fragment->cache[at], err));
@@ -414,12 +438,23 @@ sluice_status st_fragment_column(st_fragment *fragment, uint32_t batch, uint32_t
 
 /* ---- verify ---- */
 
-static sluice_status verify_batch(const st_fragment *fragment, uint32_t number, sluice_error *err)
+static sluice_status verify_start(const st_fragment *fragment, sluice_error *err)
+{
+    static const uint8_t start[ST_IPC_FILE_START] = ST_IPC_MAGIC;
+    uint64_t end = fragment->batch_count ? fragment->batches[0].block.offset : fragment->footer_at - ST_IPC_PREFIX;
+
+    if (memcmp(fragment->map.data, start, sizeof start) != 0)
+        return st_sealed_damaged(err, fragment->path, "it does not begin as an Arrow file");
+    return check_message(fragment, 0, ST_IPC_FILE_START, end - ST_IPC_FILE_START, err);
+}
+
+static sluice_status verify_batch(st_fragment *fragment, uint32_t number, sluice_error *err)
 {
     const stored_batch *in = &fragment->batches[number];
     const uint8_t *body = fragment->map.data + in->block.offset + in->block.metadata_length;
 
     PF_TRY(check_message(fragment, number + 1, in->block.offset, in->block.metadata_length, err));
+    PF_TRY(decode_batch(fragment, number, err));
     for (uint32_t i = 0; i < fragment->columns; i++) {
         st_ipc_owned owned = {0}; /* of this column only, so that verify needs little memory */
         st_column column;
@@ -438,7 +473,7 @@ static sluice_status verify_batch(const st_fragment *fragment, uint32_t number, 
 
 sluice_status st_fragment_verify(st_fragment *fragment, sluice_error *err)
 {
-    PF_TRY(check_message(fragment, 0, ST_IPC_FILE_START, fragment->schema_length, err));
+    PF_TRY(verify_start(fragment, err));
     for (uint32_t i = 0; i < fragment->batch_count; i++)
         PF_TRY(verify_batch(fragment, i, err));
     return SLUICE_OK;

@@ -17,6 +17,7 @@ struct st_fragment_writer {
     st_output output;
     st_ipc_writer *ipc;
     pf_buffer checksums, messages; /* hexadecimal */
+    pf_buffer rows;                /* of the batches */
     st_fragment_info info;
     sluice_status failed;
 };
@@ -47,6 +48,7 @@ static void writer_free(st_fragment_writer *writer)
     st_ipc_writer_free(writer->ipc);
     pf_buffer_free(&writer->checksums);
     pf_buffer_free(&writer->messages);
+    pf_buffer_free(&writer->rows);
     free(writer);
 }
 
@@ -112,8 +114,14 @@ sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *col
         return SLUICE_OK;
     writer->failed = st_ipc_write(writer->ipc, columns, err);
     if (writer->failed == SLUICE_OK)
-        writer->info.rows += columns[0].length;
+        writer->failed = pf_buffer_append_format(&writer->rows, err, "%" PRIu64 ",", columns[0].length);
+    writer->info.rows += columns[0].length;
     return writer->failed;
+}
+
+static sluice_status add_text(st_arrow_pairs *metadata, const char *key, const pf_buffer *text, sluice_error *err)
+{
+    return st_arrow_pairs_add(metadata, key, (const char *)text->data, text->length, err);
 }
 
 sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *ret_info, sluice_error *err)
@@ -125,12 +133,9 @@ sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *r
         status = pf_fail(err, writer->failed, "an earlier batch of this fragment failed");
         goto done;
     }
-    PF_GOTO(status, done,
-            st_arrow_pairs_add(&metadata, ST_FRAGMENT_KEY_HEADS, (const char *)writer->messages.data,
-                               writer->messages.length, err));
-    PF_GOTO(status, done,
-            st_arrow_pairs_add(&metadata, ST_FRAGMENT_KEY_SUMS, (const char *)writer->checksums.data,
-                               writer->checksums.length, err));
+    PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_ROWS, &writer->rows, err));
+    PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_HEADS, &writer->messages, err));
+    PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_SUMS, &writer->checksums, err));
     PF_GOTO(status, done, st_ipc_finish(writer->ipc, &metadata, err));
     PF_GOTO(status, done, st_output_finish(&writer->output, &writer->info.bytes, err));
     *ret_info = writer->info;

@@ -148,6 +148,23 @@ static inline void put_length(uint8_t bytes[4], uint32_t length)
         bytes[i] = (uint8_t)(length >> (8 * i));
 }
 
+/* memcpy for lengths that are mostly small: two copies that overlap, without a call. */
+static inline void copy_short(uint8_t *to, const uint8_t *from, size_t length)
+{
+    if (length > 32) {
+        memcpy(to, from, length);
+    } else if (length >= 16) {
+        memcpy(to, from, 16);
+        memmove(to + length - 16, from + length - 16, 16);
+    } else if (length >= 8) {
+        memcpy(to, from, 8);
+        memmove(to + length - 8, from + length - 8, 8);
+    } else {
+        for (size_t i = 0; i < length; i++)
+            to[i] = from[i];
+    }
+}
+
 /* Writes the canonical bytes as far as they fit; returns how many there are. */
 static inline size_t encode(const leaf *leaves, uint32_t count, uint64_t row, uint8_t *bytes, size_t capacity)
 {
@@ -159,7 +176,7 @@ static inline size_t encode(const leaf *leaves, uint32_t count, uint64_t row, ui
         const uint8_t *value = null ? scratch : value_at(leaves[i].column, row, scratch, &length);
         if (at <= capacity && (size_t)length + 4 <= capacity - at) {
             put_length(bytes + at, null ? NULL_LENGTH : length);
-            memcpy(bytes + at + 4, value, length);
+            copy_short(bytes + at + 4, value, length);
         }
         at += (size_t)length + 4;
     }
@@ -212,6 +229,28 @@ static bool hash_integers(const st_column *column, uint64_t rows, uint64_t *rest
     return false;
 }
 
+/* One text column without nulls, the commonest key that is no integer. */
+static bool hash_texts(const leaf *only, uint64_t rows, uint64_t *restrict ret_hashes)
+{
+    const st_column *column = only->column;
+    uint8_t bytes[ST_KEY_BYTES_MAX];
+
+    if ((column->type != ST_STRING && column->type != ST_BYTES) || column->validity)
+        return false;
+    for (uint64_t i = 0; i < rows; i++) {
+        uint32_t length = (uint32_t)(column->offsets[i + 1] - column->offsets[i]);
+        if (length > sizeof bytes - 4) {
+            ret_hashes[i] = hash_long(only, 1, i);
+            continue;
+        }
+        put_length(bytes, length);
+        if (length)
+            copy_short(bytes + 4, column->data + column->offsets[i], length);
+        ret_hashes[i] = XXH3_64bits(bytes, (size_t)length + 4);
+    }
+    return true;
+}
+
 void st_key_hash_rows(const st_column *const *columns, uint32_t count, uint64_t rows, uint64_t *ret_hashes)
 {
     leaf leaves[ST_KEY_LEAVES_MAX];
@@ -222,7 +261,8 @@ void st_key_hash_rows(const st_column *const *columns, uint32_t count, uint64_t 
             ret_hashes[i] = FORCED_HASH;
         return;
     }
-    if (leaf_count == 1 && !leaves[0].parent && hash_integers(leaves[0].column, rows, ret_hashes))
+    if (leaf_count == 1 && !leaves[0].parent &&
+        (hash_integers(leaves[0].column, rows, ret_hashes) || hash_texts(&leaves[0], rows, ret_hashes)))
         return;
     for (uint64_t i = 0; i < rows; i++)
         ret_hashes[i] = hash_leaves(leaves, leaf_count, i);

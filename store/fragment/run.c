@@ -173,12 +173,13 @@ sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, 
     sluice_status status;
     st_output output = {0};
     block_digests seen = {0};
+    st_run_info info = {.entries = count};
     uint32_t *filter = NULL;
     footer layout;
 
     if (count > ENTRIES_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a run would have %llu entries", (unsigned long long)count);
-    if (strlen(name) >= sizeof ret_info->name)
+    if (strlen(name) >= sizeof info.name)
         return pf_fail(err, SLUICE_INTERNAL, "the name of a run is too long");
     PF_TRY(st_sealed_path(table, "keys", name, path, err));
     PF_TRY(st_run_sort(entries, count, err));
@@ -198,10 +199,10 @@ sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, 
     PF_GOTO(status, done, write_blocks(&output, &layout, entries, filter, err));
     output.see = NULL;
     PF_ASSERT(seen.blocks == layout.blocks && st_output_offset(&output) == layout.end);
-    *ret_info = (st_run_info){.entries = count};
-    memcpy(ret_info->name, name, strlen(name) + 1);
-    PF_GOTO(status, done, write_footer(&output, &layout, entries, seen.digests, &ret_info->footer, err));
-    status = st_output_finish(&output, &ret_info->bytes, err);
+    PF_GOTO(status, done, write_footer(&output, &layout, entries, seen.digests, &info.footer, err));
+    PF_GOTO(status, done, st_output_finish(&output, &info.bytes, err));
+    memcpy(info.name, name, strlen(name) + 1); /* which may be that of *ret_info */
+    *ret_info = info;
 done:
     st_output_abandon(&output);
     free(filter);
@@ -321,25 +322,51 @@ static inline uint64_t end_of_block(const st_run *run, uint64_t block)
     return end < run->footer.entries ? end : run->footer.entries;
 }
 
-/* The first entry whose hash is at least `hash`: fences choose the block, which is the only one touched. */
-static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index, sluice_error *err)
+/* How many fences are below `hash`. Without branches in the loop: their outcome would be anybody's guess. */
+static uint64_t fences_below(const st_run *run, uint64_t hash)
 {
-    uint64_t low = 0, high = run->footer.fences;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (run->fences[middle] < hash)
-            low = middle + 1;
-        else
-            high = middle;
+    const uint64_t *base = run->fences;
+    uint64_t count = run->footer.fences;
+
+    if (!count)
+        return 0;
+    while (count > 1) {
+        uint64_t half = count / 2;
+        base += base[half - 1] < hash ? half : 0;
+        count -= half;
     }
-    if (low == 0) {
-        *ret_index = 0;
-        return SLUICE_OK;
+    return (uint64_t)(base - run->fences) + (*base < hash);
+}
+
+/* The first entry of [low, high) whose hash is at least `hash`. Hashes are spread evenly between those at the edges,
+ * `from` and `to`, so a guess by proportion lands close; from there the place is bracketed by growing steps and halved.
+ */
+static uint64_t search_block(const st_run *run, uint64_t low, uint64_t high, uint64_t from, uint64_t to, uint64_t hash)
+{
+    enum { STEP = 8 };
+    uint64_t guess = low;
+
+    if (hash > from && hash < to && high > low)
+        guess += (uint64_t)((double)(hash - from) / (double)(to - from) * (double)(high - low - 1));
+    if (guess < high && entry_at(run, guess)->hash < hash) {
+        low = guess + 1;
+        for (uint64_t step = STEP; step < high - low; step *= 2) {
+            if (entry_at(run, low + step)->hash >= hash) {
+                high = low + step;
+                break;
+            }
+            low += step + 1;
+        }
+    } else {
+        high = guess;
+        for (uint64_t step = STEP; step < high - low; step *= 2) {
+            if (entry_at(run, high - step)->hash < hash) {
+                low = high - step + 1;
+                break;
+            }
+            high -= step;
+        }
     }
-    uint64_t block = low - 1;
-    PF_TRY(touch(run, block, err));
-    low = first_entry_of(block);
-    high = end_of_block(run, block);
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         if (entry_at(run, middle)->hash < hash)
@@ -347,8 +374,35 @@ static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index
         else
             high = middle;
     }
-    *ret_index = low;
+    return low;
+}
+
+/* The first entry whose hash is at least `hash`: fences choose the block, which is the only one touched. */
+static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index, sluice_error *err)
+{
+    uint64_t fence = fences_below(run, hash);
+
+    *ret_index = 0;
+    if (fence == 0)
+        return SLUICE_OK;
+    PF_TRY(touch(run, fence - 1, err));
+    uint64_t to = fence < run->footer.fences ? run->fences[fence] : run->footer.last_hash;
+    *ret_index =
+        search_block(run, first_entry_of(fence - 1), end_of_block(run, fence - 1), run->fences[fence - 1], to, hash);
     return SLUICE_OK;
+}
+
+/* The first entry behind `from` whose hash is above `hash`, when it is near and in a block that was touched. */
+static bool end_is_near(const st_run *run, uint64_t from, uint64_t hash, uint64_t *ret_index)
+{
+    enum { NEAR = 8 };
+    for (uint64_t i = from; i < run->footer.entries && i < from + NEAR && run->checked[block_of(i)]; i++) {
+        if (entry_at(run, i)->hash > hash) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
 }
 
 sluice_status st_run_seek(st_run *run, uint64_t low, uint64_t high, st_run_cursor *ret_cursor, sluice_error *err)
@@ -358,7 +412,7 @@ sluice_status st_run_seek(st_run *run, uint64_t low, uint64_t high, st_run_curso
         return SLUICE_OK;
     PF_TRY(lower_bound(run, low, &ret_cursor->next, err));
     ret_cursor->end = run->footer.entries;
-    if (high < run->footer.last_hash)
+    if (high < run->footer.last_hash && !end_is_near(run, ret_cursor->next, high, &ret_cursor->end))
         PF_TRY(lower_bound(run, high + 1, &ret_cursor->end, err));
     if (ret_cursor->end < ret_cursor->next)
         ret_cursor->end = ret_cursor->next;

@@ -31,6 +31,7 @@ sluice_status st_control_make(pf_volume *volume, const st_control *first, sluice
     PF_GOTO(status, done, st_log_open(volume, ST_CONTROL_FOLDER, CONTROL_INCARNATION, PF_WRITE, &log, err));
     PF_GOTO(status, done, st_log_append(log, &manifest, NULL, NULL, &outcome, &digest, err));
     PF_GOTO(status, done, st_log_sync_mark(log, err));
+    PF_GOTO(status, done, st_log_check_suspect(log, err)); /* a mark that was not written: make it afresh */
 done:
     st_log_close(log);
     pf_buffer_free(&manifest);

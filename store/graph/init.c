@@ -28,6 +28,8 @@ static sluice_status note_entry(void *context, const char *name, pf_kind kind, s
     place *found = context;
     (void)kind;
     (void)err;
+    if (strncmp(name, PF_PROBE_PREFIX, sizeof(PF_PROBE_PREFIX) - 1) == 0) /* the next probe takes it away */
+        return SLUICE_OK;
     found->anything = true;
     found->format |= strcmp(name, ST_FORMAT_FILE) == 0;
     found->in_the_making |= strcmp(name, ST_FORMAT_NEW) == 0;
@@ -138,6 +140,7 @@ static sluice_status make_main(pf_volume *volume, const st_schema *schema, const
     PF_GOTO(status, done, st_log_open(volume, folder, ST_MAIN_INCARNATION, PF_WRITE, &log, err));
     PF_GOTO(status, done, st_log_append(log, &manifest, &attachments, &source, &outcome, &digest, err));
     PF_GOTO(status, done, st_log_sync_mark(log, err));
+    PF_GOTO(status, done, st_log_check_suspect(log, err)); /* a mark that was not written: make it afresh */
     PF_GOTO(status, done, st_ref_encode(ST_MAIN_BRANCH, ST_MAIN_INCARNATION, &ref, err));
     st_ref_file_name(ST_MAIN_BRANCH, file_name);
     (void)snprintf(path, sizeof(path), ST_REFS_FOLDER "/%s", file_name);
@@ -218,7 +221,12 @@ sluice_status st_graph_init_on(pf_volume *volume, st_schema *schema, st_write_mo
     }
     /* Again under the lock: the other one may have used it up and died, or we created it beside its own. */
     PF_GOTO(status, done, begin(volume, err));
-    PF_GOTO(status, done, make_all(volume, schema, &info, err));
+    status = make_all(volume, schema, &info, err);
+    if (status != SLUICE_OK) {
+        if (err) /* what a log inside says of its own records is not said of the graph */
+            err->committed = err->acknowledged = SLUICE_FALSE;
+        goto done;
+    }
     PF_GOTO(status, done, commit(volume, err));
     *ret_graph_id = info.id;
 done:

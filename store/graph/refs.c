@@ -91,6 +91,16 @@ static sluice_status no_such_branch(const char *name, sluice_error *err)
     return pf_fail_private(err, SLUICE_NOT_FOUND, "there is no such branch", "there is no branch \"%s\"", name);
 }
 
+/* This incarnation's ref is durable: it need not be synced again. Without memory for the note it only is once more. */
+static void note_durable(st_graph *graph, uint64_t incarnation)
+{
+    uint64_t *grown = realloc(graph->durable_refs, (graph->durable_count + 1) * sizeof(*grown));
+    if (!grown)
+        return;
+    graph->durable_refs = grown;
+    graph->durable_refs[graph->durable_count++] = incarnation;
+}
+
 /* The name may have been made by somebody who died before it was durable. */
 static sluice_status make_durable(st_graph *graph, uint64_t incarnation, sluice_error *err)
 {
@@ -99,12 +109,8 @@ static sluice_status make_durable(st_graph *graph, uint64_t incarnation, sluice_
     for (uint32_t i = 0; i < graph->durable_count; i++)
         if (graph->durable_refs[i] == incarnation)
             return SLUICE_OK;
-    uint64_t *grown = realloc(graph->durable_refs, (graph->durable_count + 1) * sizeof(*grown));
-    if (!grown)
-        return pf_fail_memory(err);
-    graph->durable_refs = grown;
     PF_TRY(pf_sync_dir(graph->volume, ST_REFS_FOLDER, err));
-    graph->durable_refs[graph->durable_count++] = incarnation;
+    note_durable(graph, incarnation);
     return SLUICE_OK;
 }
 
@@ -117,8 +123,12 @@ sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incar
     PF_TRY(check_name(name, err));
     st_ref_file_name(name, file_name);
     sluice_status status = read_ref(graph->volume, file_name, &inner, ret_incarnation, &local);
-    if (status == SLUICE_NOT_FOUND)
+    if (status == SLUICE_NOT_FOUND) {
+        /* Who removed it may have died before that was durable; a writer may rely on the absence too. */
+        if (graph->access == PF_WRITE)
+            PF_TRY(pf_sync_dir(graph->volume, ST_REFS_FOLDER, err));
         return no_such_branch(name, err);
+    }
     if (status != SLUICE_OK) {
         if (err)
             *err = local;
@@ -129,6 +139,15 @@ sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incar
         status = pf_fail(err, SLUICE_CORRUPT, "refs/%s holds another name", file_name);
     free(inner);
     return status == SLUICE_OK ? make_durable(graph, *ret_incarnation, err) : status;
+}
+
+static bool holds_incarnation(st_graph *graph, const char *file_name, uint64_t incarnation)
+{
+    char *inner = NULL;
+    uint64_t holds = 0;
+    sluice_status status = read_ref(graph->volume, file_name, &inner, &holds, NULL);
+    free(inner);
+    return status == SLUICE_OK && holds == incarnation;
 }
 
 sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnation, sluice_error *err)
@@ -144,7 +163,9 @@ sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnat
     st_ref_file_name(name, file_name);
     PF_GOTO(status, done, st_ref_encode(name, incarnation, &bytes, err));
     status = st_document_create(graph->volume, ST_REFS_FOLDER, file_name, bytes.data, bytes.length, &local);
-    if (status == SLUICE_ALREADY_EXISTS) {
+    if (status == SLUICE_OK) {
+        note_durable(graph, incarnation);
+    } else if (status == SLUICE_ALREADY_EXISTS) {
         PF_GOTO(status, done, st_ref_read(graph, name, &holds, err));
         if (holds != incarnation) {
             status = pf_fail_private(err, SLUICE_ALREADY_EXISTS, "the branch exists already",
@@ -153,8 +174,12 @@ sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnat
         }
         /* Ours, from before a lost answer: incarnations are minted once. */
         PF_GOTO(status, done, pf_sync_dir(graph->volume, ST_REFS_FOLDER, err));
-    } else if (status != SLUICE_OK && err) {
+    } else if (err) {
         *err = local;
+        if (holds_incarnation(graph, file_name, incarnation)) {
+            err->committed = SLUICE_TRUE;
+            err->acknowledged = SLUICE_FALSE;
+        }
     }
 done:
     pf_buffer_free(&bytes);

@@ -54,7 +54,8 @@ typedef struct st_record {
 } st_record;
 void st_record_free(st_record *record); /* safe on a zeroed one */
 
-/* Encodes the opening record of the next segment: all state pages and the receipt table as of the current end. */
+/* Encodes the opening record of the next segment: all state pages and the receipt table as of the end of the log at the
+ * moment of the call (which, when healing, may be another one than the handle knew before). */
 typedef struct st_opening_source {
     void *context;
     sluice_status (*encode)(void *context, pf_buffer *manifest, pf_buffer *attachments, sluice_error *err);

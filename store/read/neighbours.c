@@ -14,14 +14,14 @@ typedef struct reached_node {
     uint64_t hash;
     size_t key; /* offset in the arena */
     uint32_t key_length, depth;
-    uint64_t table;
+    uint64_t table; /* 0: the slot is free */
 } reached_node;
 
 typedef struct search {
     st_snapshot *snapshot;
     st_neighbour_fn *each;
     void *context;
-    reached_node *nodes; /* open addressing; depth UINT32_MAX: free */
+    reached_node *nodes; /* open addressing */
     uint64_t room, count;
     pf_buffer arena, key;
     uint32_t depth; /* of what this level reports */
@@ -39,7 +39,7 @@ static reached_node *find_slot(search *search_, uint64_t table, uint64_t hash)
     uint64_t at = hash & (search_->room - 1);
     for (;; at = (at + 1) & (search_->room - 1)) {
         reached_node *node = &search_->nodes[at];
-        if (node->depth == UINT32_MAX)
+        if (node->table == 0)
             return node;
         if (node->hash == hash && node->table == table && node->key_length == search_->key.length &&
             memcmp(search_->arena.data + node->key, search_->key.data, node->key_length) == 0)
@@ -53,17 +53,15 @@ static sluice_status grow(search *search_, sluice_error *err)
     if (room * sizeof(reached_node) + search_->arena.length > REACHED_BYTES_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "more than %llu nodes are reached",
                        (unsigned long long)search_->count);
-    reached_node *nodes = malloc(room * sizeof(*nodes)), *old = search_->nodes;
+    reached_node *nodes = calloc(room, sizeof(*nodes)), *old = search_->nodes;
     uint64_t old_room = search_->room;
     if (!nodes)
         return pf_fail_memory(err);
-    for (uint64_t i = 0; i < room; i++)
-        nodes[i].depth = UINT32_MAX;
     for (uint64_t i = 0; i < old_room; i++) {
         uint64_t at = old[i].hash & (room - 1);
-        if (old[i].depth == UINT32_MAX)
+        if (old[i].table == 0)
             continue;
-        while (nodes[at].depth != UINT32_MAX)
+        while (nodes[at].table != 0)
             at = (at + 1) & (room - 1);
         nodes[at] = old[i];
     }
@@ -80,7 +78,7 @@ static sluice_status reach(search *search_, uint64_t table, bool *ret_new, sluic
     if (search_->count * 2 >= search_->room)
         PF_TRY(grow(search_, err));
     reached_node *node = find_slot(search_, table, hash);
-    *ret_new = node->depth == UINT32_MAX;
+    *ret_new = node->table == 0;
     if (!*ret_new)
         return SLUICE_OK;
     size_t at = search_->arena.length;
@@ -95,7 +93,7 @@ static sluice_status reach(search *search_, uint64_t table, bool *ret_new, sluic
 static bool is_frontier(search *search_, uint64_t table)
 {
     const reached_node *node = find_slot(search_, table, hash_node(table, &search_->key));
-    return node->depth != UINT32_MAX && node->depth + 1 == search_->depth;
+    return node->table != 0 && node->depth + 1 == search_->depth;
 }
 
 /* The members of an end: itself, or the children of a struct. */

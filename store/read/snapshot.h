@@ -2,6 +2,9 @@
  * Reading: snapshots, scans, point reads, neighbours, counts. Readers pin one generation, never block writers, never
  * take gates and never write (but for the shared lock on the pin file, which a read-only mount or a reader's graph
  * handle cannot make: the pin is then skipped there).
+ *
+ * Builds with failpoints know SLUICE_NO_PINS=1 and SLUICE_NO_RUNS=1 (everything-off runs, O-13): nothing is pinned, no
+ * run is read; answers stay the same.
  */
 #ifndef STORE_READ_SNAPSHOT_H
 #define STORE_READ_SNAPSHOT_H

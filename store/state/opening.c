@@ -42,7 +42,7 @@ sluice_status st_opening_encode(const st_opening *opening, const st_attachments 
     st_json json;
     st_json_begin(&json, buffer);
     st_json_object(&json);
-    st_put_text(&json, "format", "sluice-opening/1");
+    st_put_text(&json, "format", "sluice-opening-state/1");
     st_put_u64(&json, "incarnation", opening->incarnation);
     st_put_u64(&json, "number", opening->number);
     st_put_number(&json, "index", opening->index);
@@ -79,7 +79,7 @@ static sluice_status read_fork(const cJSON *document, st_fork *fork, sluice_erro
 static sluice_status read_document(const cJSON *document, void *value, sluice_error *err)
 {
     st_opening *opening = ((manifest_parts *)value)->opening;
-    PF_TRY(st_json_check_format(document, "sluice-opening/1", err));
+    PF_TRY(st_json_check_format(document, "sluice-opening-state/1", err));
     PF_TRY(st_json_get_u64(document, "incarnation", &opening->incarnation, err));
     PF_TRY(st_json_get_u64(document, "number", &opening->number, err));
     PF_TRY(st_take_small(document, "index", &opening->index, err));

@@ -362,6 +362,8 @@ done:
 sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation, uint32_t index, st_view **ret_view,
                               sluice_error *err)
 {
+    if (generation > st_log_end(log).number)
+        return pf_fail(err, SLUICE_NOT_FOUND, "there is no generation %llu yet", (unsigned long long)generation);
     for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {
         st_view *view = NULL;
         st_opening opening = {0};
@@ -372,7 +374,7 @@ sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation,
             return SLUICE_OK;
         }
         st_view_free(view);
-        if (probe.code != SLUICE_NOT_FOUND || generation > st_log_end(log).number)
+        if (probe.code != SLUICE_NOT_FOUND)
             return hand_on(&probe, err);
         PF_TRY(st_opening_read(log, &opening, NULL, err));
         st_fork fork = opening.fork;

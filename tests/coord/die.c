@@ -58,6 +58,23 @@ void die_expect_no_litter(pf_sim_disk *disk)
     st_graph_close(graph);
 }
 
+static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+{
+    (void)context;
+    print_error("%s: %s\n", object, problem);
+    return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");
+}
+
+void die_expect_whole(pf_sim_disk *disk)
+{
+    sluice_error err = {0};
+    uint64_t checked = 0;
+    st_graph *graph = toy_open(disk);
+    ASSERT_OK(st_graph_verify(graph, false, on_problem, NULL, &checked, &err));
+    assert_true(checked > 0);
+    st_graph_close(graph);
+}
+
 bool die_expect_old_or_new(pf_sim_disk *disk, const int64_t *before, uint32_t before_count, const int64_t *more,
                            uint32_t more_count)
 {

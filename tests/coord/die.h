@@ -19,6 +19,8 @@ void die_recover(pf_sim_disk *disk);
 void die_expect_settled(pf_sim_disk *disk);
 /* No object that nothing names, no attempt, nothing in trash/, no slot in use, after one collection. */
 void die_expect_no_litter(pf_sim_disk *disk);
+/* verify finds nothing. */
+void die_expect_whole(pf_sim_disk *disk);
 /* All that a survivor checks: `before` rows of A stay; `more` are there or not. Returns whether they are. */
 bool die_expect_old_or_new(pf_sim_disk *disk, const int64_t *before, uint32_t before_count, const int64_t *more,
                            uint32_t more_count);

@@ -114,6 +114,7 @@ static void survive(pf_sim_disk *disk, const write_outcome *outcome, bool dead)
     }
     die_expect_next_write(disk, 100);
     die_expect_no_litter(disk);
+    die_expect_whole(disk);
 }
 
 static void die_everywhere(const write_scene *scene)
@@ -237,6 +238,70 @@ static void recovery_that_dies_at_any_call_twice_ends_the_same(void **state)
     pf_sim_world_remove();
 }
 
+/* ---- a conductor killed at each of its calls, and its successor ---- */
+
+/* The job's owner (which makes the attempt, knows the operation, and never dies here) lets one process conduct, and
+ * another one when that died. Returns the calls of the first one. */
+static uint64_t conduct_twice(pf_sim_disk *disk, const write_scene *scene, uint64_t k, bool before,
+                              co_receipt *ret_receipt)
+{
+    sluice_error err = {0};
+    co_attempt owner = {0}, joined = {0};
+    const toy_options options = {.operation = pf_id_new()};
+    toy_writer toy = writer_of(scene), again = writer_of(scene);
+    st_graph *graph = toy_open(disk), *first = toy_open(disk), *second = toy_open(disk);
+    ASSERT_OK(co_attempt_make(graph, &owner, &err));
+    ASSERT_OK(co_attempt_join(first, &owner.id, &joined, &err));
+    pf_sim_crash_at(st_graph_volume(first), k, before, PF_SIM_DIE, PF_SIM_KEEP_ALL);
+    sluice_status status = toy_conduct(first, &toy, &options, &joined, ret_receipt, NULL);
+    bool struck = pf_sim_is_dead(st_graph_volume(first));
+    co_attempt_leave(&joined);
+    if (status != SLUICE_OK) {
+        joined = (co_attempt){0};
+        ASSERT_OK(co_attempt_join(second, &owner.id, &joined, &err));
+        ASSERT_OK(toy_conduct(second, &again, &options, &joined, ret_receipt, &err));
+        co_attempt_leave(&joined);
+    }
+    assert_true(ret_receipt->committed && ret_receipt->acknowledged);
+    assert_false(ret_receipt->repeated); /* nobody asked twice */
+    joined.id = owner.id;
+    memcpy(joined.folder, owner.folder, sizeof owner.folder);
+    co_attempt_leave(&owner);
+    ASSERT_OK(co_attempt_finish(graph, &joined, &err)); /* with what the last conductor handed back */
+    st_graph_close(first);
+    st_graph_close(second);
+    st_graph_close(graph);
+    return struck;
+}
+
+static void a_successor_finishes_what_a_dead_conductor_began(void **state)
+{
+    (void)state;
+    const write_scene scenes[] = {{"armed", &ad_load, false}, {"authority first", &authority_first, true}};
+    sluice_error err = {0};
+    pf_sim_disk *origin = prepare(19), *disk = NULL;
+    for (size_t s = 0; s < 2; s++) {
+        uint64_t k = 1;
+        for (bool struck = true; struck; k++) {
+            for (unsigned before = 0; before < 2; before++) {
+                co_receipt receipt;
+                ASSERT_OK(pf_sim_disk_clone(origin, k, &disk, &err));
+                struck = conduct_twice(disk, &scenes[s], k, before, &receipt);
+                assert_true(die_expect_old_or_new(disk, old_keys, OLD, new_keys, NEW));
+                commit_is(disk, &receipt.commit);
+                die_recover(disk); /* an intent that its owner, struck there, did not retire any more */
+                die_expect_settled(disk);
+                die_expect_no_litter(disk);
+                die_expect_whole(disk);
+                pf_sim_disk_free(disk);
+            }
+        }
+        assert_true(k > 8);
+    }
+    pf_sim_disk_free(origin);
+    pf_sim_world_remove();
+}
+
 /* ---- collection killed at each of its calls ---- */
 
 static void collection_that_dies_at_any_call_removes_nothing_that_is_named(void **state)
@@ -278,6 +343,7 @@ int main(void)
         cmocka_unit_test(an_armed_write_leaves_old_or_new),
         cmocka_unit_test(an_authority_first_write_leaves_old_or_new),
         cmocka_unit_test(recovery_that_dies_at_any_call_twice_ends_the_same),
+        cmocka_unit_test(a_successor_finishes_what_a_dead_conductor_began),
         cmocka_unit_test(collection_that_dies_at_any_call_removes_nothing_that_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

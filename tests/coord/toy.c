@@ -71,7 +71,8 @@ static sluice_status write_payload(toy_writer *toy, co_write *write, const st_ty
     uint64_t hashes[TOY_KEYS];
     st_fragment_writer *writer = NULL;
     pf_id_text(&write->attempt->id, id);
-    (void)snprintf(name, sizeof name, "%s-%u.arrow", id, toy->payloads);
+    unsigned fresh = (unsigned)pf_random_u64(); /* a successor under the same attempt must not meet these names */
+    (void)snprintf(name, sizeof name, "%s-%x.arrow", id, fresh);
     PF_TRY(st_fragment_create(volume, type->table, name, spec, 1, false, &writer, err));
     sluice_status status = st_fragment_write(writer, column, err);
     if (status != SLUICE_OK) {
@@ -83,7 +84,7 @@ static sluice_status write_payload(toy_writer *toy, co_write *write, const st_ty
     st_key_hash_rows(key, 1, toy->count, hashes);
     for (uint32_t i = 0; i < toy->count; i++)
         entries[i] = (st_run_entry){hashes[i], i};
-    (void)snprintf(name, sizeof name, "%s-%u.run", id, toy->payloads);
+    (void)snprintf(name, sizeof name, "%s-%x.run", id, fresh);
     toy->run.use = ST_RUN_KEY;
     PF_TRY(st_run_write(volume, type->table, name, entries, toy->count, &toy->run.info, err));
     char path[96];
@@ -281,13 +282,12 @@ wk_executor toy_executor(void)
     return (wk_executor){.workers = 1, .epoch = pf_id_new()};
 }
 
-sluice_status toy_write(st_graph *graph, toy_writer *toy, const toy_options *options, co_receipt *ret_receipt,
-                        sluice_error *err)
+sluice_status toy_conduct(st_graph *graph, toy_writer *toy, const toy_options *options, co_attempt *attempt,
+                          co_receipt *ret_receipt, sluice_error *err)
 {
     static const toy_options none;
+    static const pf_sha256 zero;
     wk_executor executor = toy_executor();
-    co_attempt attempt = {0};
-    co_receipt receipt = {0};
     options = options ? options : &none;
     co_request request = {.branch = "main",
                           .operation = pf_id_is_nil(&options->operation) ? pf_id_new() : options->operation,
@@ -295,14 +295,22 @@ sluice_status toy_write(st_graph *graph, toy_writer *toy, const toy_options *opt
                           .request = options->request,
                           .if_head = options->if_head,
                           .wait_ms = options->wait_ms};
-    static const pf_sha256 zero;
     if (pf_sha256_equal(&request.request, &zero))
         request.request = pf_sha256_of(toy->keys, toy->count * sizeof toy->keys[0]);
     co_writer writer = {
         .adapter = toy->adapter ? toy->adapter : &ad_load, .context = toy, .payload = payload, .plan = plan};
+    *ret_receipt = (co_receipt){0};
+    return co_write_run(graph, &request, attempt, options->executor ? options->executor : &executor, &writer,
+                        ret_receipt, err);
+}
+
+sluice_status toy_write(st_graph *graph, toy_writer *toy, const toy_options *options, co_receipt *ret_receipt,
+                        sluice_error *err)
+{
+    co_attempt attempt = {0};
+    co_receipt receipt = {0};
     PF_TRY(co_attempt_make(graph, &attempt, err));
-    sluice_status status = co_write_run(graph, &request, &attempt, options->executor ? options->executor : &executor,
-                                        &writer, &receipt, err);
+    sluice_status status = toy_conduct(graph, toy, options, &attempt, &receipt, err);
     (void)co_attempt_finish(graph, &attempt, NULL);
     if (ret_receipt)
         *ret_receipt = receipt;

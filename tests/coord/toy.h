@@ -53,6 +53,9 @@ typedef struct toy_options {
 /* A whole write with an attempt of its own: make, run, finish. */
 sluice_status toy_write(st_graph *graph, toy_writer *toy, const toy_options *options, co_receipt *ret_receipt,
                         sluice_error *err);
+/* The same under an attempt that somebody made: what a conductor does, and its successor. The attempt stays. */
+sluice_status toy_conduct(st_graph *graph, toy_writer *toy, const toy_options *options, co_attempt *attempt,
+                          co_receipt *ret_receipt, sluice_error *err);
 /* The keys of a type, ascending, at the branch's head; at most `room`. Returns how many there are. */
 uint32_t toy_keys(st_graph *graph, const char *type, int64_t *ret_keys, uint32_t room);
 /* Does the type hold exactly these keys? */

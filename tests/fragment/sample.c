@@ -143,7 +143,36 @@ st_fragment_info sample_write(pf_volume *volume, uint64_t table, const char *nam
     return info;
 }
 
-static bool same_value(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b)
+st_fragment_info sample_write_some(pf_volume *volume, uint64_t table, const char *name, const uint32_t *numbers,
+                                   uint32_t count, uint64_t rows, uint64_t batch, bool compress)
+{
+    sluice_error err = {0};
+    st_fragment_writer *writer;
+    st_fragment_info info;
+    st_column columns[SAMPLE_COLUMNS], some[SAMPLE_COLUMNS];
+    st_column_spec specs[SAMPLE_COLUMNS];
+    sample all;
+
+    for (uint32_t c = 0; c < count; c++)
+        specs[c] = sample_specs[numbers[c]];
+    sample_begin(&all);
+    ASSERT_OK(st_fragment_create(volume, table, name, specs, count, compress, &writer, &err));
+    for (uint64_t i = 0; i < rows; i++) {
+        sample_append(&all, i);
+        if (i + 1 < rows && (i + 1) % batch)
+            continue;
+        sample_view(&all, columns);
+        for (uint32_t c = 0; c < count; c++)
+            some[c] = columns[numbers[c]];
+        ASSERT_OK(st_fragment_write(writer, some, &err));
+        sample_clear(&all);
+    }
+    ASSERT_OK(st_fragment_finish(writer, &info, &err));
+    sample_end(&all);
+    return info;
+}
+
+static bool same_slot(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b)
 {
     size_t width = st_type_width(a->type);
     if (a->type != b->type || st_column_is_null(a, row_a) != st_column_is_null(b, row_b))
@@ -160,7 +189,17 @@ static bool same_value(const st_column *a, uint64_t row_a, const st_column *b, u
            (!length || memcmp(a->data + a->offsets[row_a], b->data + b->offsets[row_b], (size_t)length) == 0);
 }
 
-bool sample_row_is(const st_column columns[SAMPLE_COLUMNS], uint64_t at, uint64_t i)
+static bool same_value(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b)
+{
+    bool same = a->type == b->type && a->child_count == b->child_count;
+    if (a->type != ST_STRUCT)
+        return same && same_slot(a, row_a, b, row_b);
+    for (uint32_t m = 0; same && m < a->child_count; m++)
+        same = same_slot(&a->children[m], row_a, &b->children[m], row_b);
+    return same;
+}
+
+bool sample_row_is(const st_column *columns, const uint32_t *numbers, uint32_t count, uint64_t at, uint64_t i)
 {
     static sample expected; /* one row, kept between calls: this is called for every row */
     st_column want[SAMPLE_COLUMNS];
@@ -171,15 +210,8 @@ bool sample_row_is(const st_column columns[SAMPLE_COLUMNS], uint64_t at, uint64_
     sample_clear(&expected);
     sample_append(&expected, i);
     sample_view(&expected, want);
-    for (uint32_t c = 0; c < SAMPLE_COLUMNS && same; c++) {
-        if (want[c].type != ST_STRUCT) {
-            same = same_value(&columns[c], at, &want[c], 0);
-            continue;
-        }
-        same = columns[c].type == ST_STRUCT && columns[c].child_count == want[c].child_count;
-        for (uint32_t m = 0; same && m < want[c].child_count; m++)
-            same = same_value(&columns[c].children[m], at, &want[c].children[m], 0);
-    }
+    for (uint32_t c = 0; c < count && same; c++)
+        same = same_value(&columns[c], at, &want[numbers ? numbers[c] : c], 0);
     return same;
 }
 

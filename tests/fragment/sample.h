@@ -23,8 +23,11 @@ void sample_end(sample *rows);
 /* Writes rows [first, first + count) in batches of at most `batch` rows. */
 st_fragment_info sample_write(pf_volume *volume, uint64_t table, const char *name, uint64_t first, uint64_t count,
                               uint64_t batch, bool compress);
-/* Row `at` of these columns is sample row i; false when anything differs. */
-bool sample_row_is(const st_column columns[SAMPLE_COLUMNS], uint64_t at, uint64_t i);
+/* The same with only `count` of the columns, those of these numbers. */
+st_fragment_info sample_write_some(pf_volume *volume, uint64_t table, const char *name, const uint32_t *numbers,
+                                   uint32_t count, uint64_t rows, uint64_t batch, bool compress);
+/* Row `at` of these columns (those of `numbers`; NULL: all) is sample row i; false when anything differs. */
+bool sample_row_is(const st_column *columns, const uint32_t *numbers, uint32_t count, uint64_t at, uint64_t i);
 
 /* Writes fragments of many sizes, plain and compressed, below `root`/tables/70/fragments: "plain-<rows>.arrow", ... */
 void sample_write_all(const char *root);

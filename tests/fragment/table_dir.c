@@ -11,21 +11,38 @@
 #include <string.h>
 #include <unistd.h>
 
-table_dir table_dir_make(void)
+static void make_folders(pf_volume *volume)
 {
     static const char *const folders[] = {"tables", "tables/70", "tables/70/fragments", "tables/70/keys",
                                           "tables/70/deletions"};
     sluice_error err = {0};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        ASSERT_OK(pf_make_folder(volume, folders[i], &err));
+}
+
+table_dir table_dir_make(void)
+{
+    sluice_error err = {0};
     table_dir dir = {.root = test_folder_make()};
     ASSERT_OK(pf_volume_open(dir.root, PF_WRITE, &dir.volume, &err));
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        ASSERT_OK(pf_make_folder(dir.volume, folders[i], &err));
+    make_folders(dir.volume);
+    return dir;
+}
+
+table_dir table_dir_simulate(void)
+{
+    sluice_error err = {0};
+    table_dir dir = {0};
+    ASSERT_OK(pf_sim_disk_new(1, &dir.disk, &err));
+    ASSERT_OK(pf_sim_actor(dir.disk, "graph", &dir.volume, &err));
+    make_folders(dir.volume);
     return dir;
 }
 
 void table_dir_remove(table_dir *dir)
 {
     pf_volume_close(dir->volume);
+    pf_sim_disk_free(dir->disk);
     test_folder_remove(dir->root);
 }
 

@@ -5,17 +5,20 @@
 #define TESTS_FRAGMENT_TABLE_DIR_H
 
 #include "platform/buffer.h"
-#include "platform/volume.h"
+#include "platform/sim.h"
 #include "tests/support/test.h"
 
 #define TABLE 70u
 
 typedef struct table_dir {
-    char *root;
+    char *root; /* NULL when simulated */
+    pf_sim_disk *disk;
     pf_volume *volume;
 } table_dir;
 
 table_dir table_dir_make(void); /* tables/70/{fragments,keys,deletions} */
+/* The same on a simulated disk, for tests that write many files and need none as bytes: no sync is waited for. */
+table_dir table_dir_simulate(void);
 void table_dir_remove(table_dir *dir);
 /* The whole of a file ("keys/a.run"), to be freed with pf_buffer_free. */
 pf_buffer table_dir_read(const table_dir *dir, const char *name);

@@ -14,9 +14,10 @@
 
 #define NAME "0190-1.arrow"
 
-/* Reads all columns of all batches; *ret_wrong counts the rows that differ from the sample's. */
-static sluice_status read_all(pf_volume *volume, const st_fragment_info *info, uint64_t first, bool verify,
-                              uint64_t *ret_wrong, sluice_error *err)
+/* Reads all columns of all batches; *ret_wrong counts the rows that differ from the sample's (its columns `numbers`).
+ */
+static sluice_status read_some(pf_volume *volume, const st_fragment_info *info, const uint32_t *numbers,
+                               uint32_t expected, uint64_t first, bool verify, uint64_t *ret_wrong, sluice_error *err)
 {
     st_fragment *fragment = NULL;
     uint64_t row = first;
@@ -31,10 +32,16 @@ static sluice_status read_all(pf_volume *volume, const st_fragment_info *info, u
         for (uint32_t c = 0; status == SLUICE_OK && c < count && c < 64; c++)
             status = st_fragment_column(fragment, b, c, &columns[c], err);
         for (uint64_t i = 0; status == SLUICE_OK && i < st_fragment_batch_rows(fragment, b); i++)
-            *ret_wrong += count != SAMPLE_COLUMNS || !sample_row_is(columns, i, row++);
+            *ret_wrong += count != expected || !sample_row_is(columns, numbers, count, i, row++);
     }
     st_fragment_close(fragment);
     return status;
+}
+
+static sluice_status read_all(pf_volume *volume, const st_fragment_info *info, uint64_t first, bool verify,
+                              uint64_t *ret_wrong, sluice_error *err)
+{
+    return read_some(volume, info, NULL, SAMPLE_COLUMNS, first, verify, ret_wrong, err);
 }
 
 static void every_type_comes_back_at_every_size(void **state)
@@ -43,7 +50,7 @@ static void every_type_comes_back_at_every_size(void **state)
     static const uint64_t counts[] = {0, 1, 2, 7, 63, 64, 65, 127, 128, 129, 1000, 9999};
     static const uint64_t batches[] = {1000000, 64, 1};
     sluice_error err = {0};
-    table_dir dir = table_dir_make();
+    table_dir dir = table_dir_simulate();
     unsigned n = 0;
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         for (size_t b = 0; b < 3 && (b < 2 || counts[c] < 130); b++) {
@@ -98,7 +105,11 @@ static void its_structure_is_known_once_it_is_open(void **state)
         assert_int_equal(batch, positions[i] / 100);
         assert_int_equal(row, positions[i] % 100);
     }
+    uint32_t beyond;
+    uint64_t row;
     st_column first, again;
+    st_fragment_locate(fragment, 250, &beyond, &row);
+    ASSERT_FAILS(SLUICE_CORRUPT, st_fragment_column(fragment, beyond, 2, &first, &err));
     ASSERT_OK(st_fragment_column(fragment, 0, 2, &first, &err));
     ASSERT_OK(st_fragment_column(fragment, 0, 2, &again, &err));
     assert_ptr_equal(first.values, again.values);
@@ -125,30 +136,31 @@ static void equal_rows_give_equal_bytes(void **state)
 static void one_flipped_byte_anywhere_is_found(void **state)
 {
     (void)state;
+    static const uint32_t numbers[] = {0, 2, 6, 10}; /* of every layout one, so that the file is small */
     sluice_error err = {0};
     table_dir dir = table_dir_make();
     for (int compress = 0; compress < 2; compress++) {
         const char *name = compress ? "z.arrow" : "p.arrow";
         char path[64];
         uint64_t wrong, seen = 0;
-        st_fragment_info info = sample_write(dir.volume, TABLE, name, 0, 20, 12, compress);
+        st_fragment_info info = sample_write_some(dir.volume, TABLE, name, numbers, 4, 10, 6, compress);
         snprintf(path, sizeof path, "fragments/%s", name);
         pf_buffer bytes = table_dir_read(&dir, path);
         assert_int_equal(bytes.length, info.bytes);
         for (size_t i = 0; i < bytes.length; i++) {
             bytes.data[i] ^= 0x40;
             table_dir_write(&dir, path, bytes.data, bytes.length);
-            assert_int_equal(read_all(dir.volume, &info, 0, true, &wrong, &err), SLUICE_CORRUPT);
+            assert_int_equal(read_some(dir.volume, &info, numbers, 4, 0, true, &wrong, &err), SLUICE_CORRUPT);
             assert_non_null(strstr(err.message, path));
-            sluice_status status = read_all(dir.volume, &info, 0, false, &wrong, &err);
-            assert_true(status == SLUICE_CORRUPT || (status == SLUICE_OK && wrong == 0)); /* padding is not touched */
+            sluice_status status = read_some(dir.volume, &info, numbers, 4, 0, false, &wrong, &err);
+            assert_true(status == SLUICE_CORRUPT || (status == SLUICE_OK && wrong == 0)); /* not touched: padding */
             seen += status == SLUICE_CORRUPT;
             bytes.data[i] ^= 0x40;
         }
-        assert_true(seen > bytes.length / 2);
+        assert_true(seen > bytes.length / 3);
         for (size_t length = 0; length < bytes.length; length++) {
             table_dir_write(&dir, path, bytes.data, length);
-            assert_int_equal(read_all(dir.volume, &info, 0, false, &wrong, &err), SLUICE_CORRUPT);
+            assert_int_equal(read_some(dir.volume, &info, numbers, 4, 0, false, &wrong, &err), SLUICE_CORRUPT);
         }
         pf_buffer_free(&bytes);
     }
@@ -368,7 +380,7 @@ static void hostile_bytes_are_refused_or_harmless(void **state)
         st_fragment_info info = sample_write(dir.volume, TABLE, name, 0, 20, 12, compress), hostile = info;
         sealed file = take_apart(&dir, path);
         test_random random = {(uint64_t)compress};
-        for (int round = 0; round < 4000; round++) {
+        for (int round = 0; round < 2500; round++) {
             uint8_t *copy = malloc(file.bytes.length);
             assert_non_null(copy);
             memcpy(copy, file.bytes.data, file.bytes.length);
@@ -393,7 +405,7 @@ static void hostile_bytes_are_refused_or_harmless(void **state)
         st_arrow_footer_free(&file.footer);
         pf_buffer_free(&file.bytes);
     }
-    assert_true(accepted > 100 && refused > 1000); /* both outcomes were reached */
+    assert_true(accepted > 50 && refused > 1000); /* both outcomes were reached */
     table_dir_remove(&dir);
 }
 

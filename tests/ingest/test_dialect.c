@@ -25,6 +25,9 @@ static void the_format_follows_the_name_unless_it_is_given(void **state)
         {NULL, ".hidden", WK_FORMAT_CSV, WK_PACKING_NONE, ','},
         {"tsv", "a.txt", WK_FORMAT_CSV, WK_PACKING_NONE, '\t'},
         {"jsonl", "a.csv.gz", WK_FORMAT_JSONL, WK_PACKING_GZIP, ','},
+        {"csv.gz", "-", WK_FORMAT_CSV, WK_PACKING_GZIP, ','},
+        {"tsv.zst", "/dev/fd/63", WK_FORMAT_CSV, WK_PACKING_ZSTD, '\t'},
+        {"csv", "a.gz", WK_FORMAT_CSV, WK_PACKING_GZIP, ','},
     };
     sluice_error err;
 
@@ -50,6 +53,7 @@ static void what_contradicts_itself_is_refused(void **state)
         {"a.parquet", {0}},
         {"a.txt", {0}},
         {"a.csv", {.format = "xml"}},
+        {"a.csv", {.format = ".gz"}},
         {"a.csv", {.delimiter = '"'}},
         {"a.csv", {.delimiter = '\n'}},
         {"a.csv", {.quote = '\r'}},

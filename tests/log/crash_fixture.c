@@ -61,7 +61,7 @@ void crash_append(pf_sim_disk *disk, history *past, unsigned n, size_t attached)
     pf_volume_close(volume);
 }
 
-static uint64_t read_all(pf_sim_disk *disk, const history *past)
+static uint64_t read_all(pf_sim_disk *disk, const history *past, bool verify)
 {
     sluice_error err = {0};
     st_log *log;
@@ -76,7 +76,8 @@ static uint64_t read_all(pf_sim_disk *disk, const history *past)
         assert_true(log_fixture_is(&record, number, past->at[number].flavour, past->at[number].attached));
         st_record_free(&record);
     }
-    ASSERT_OK(st_log_verify(log, NULL, NULL, &err));
+    if (verify)
+        ASSERT_OK(st_log_verify(log, NULL, NULL, &err));
     assert_int_equal(st_log_end(log).number, end);
     st_log_close(log);
     pf_volume_close(volume);
@@ -86,8 +87,8 @@ static uint64_t read_all(pf_sim_disk *disk, const history *past)
 uint64_t crash_check(pf_sim_disk *disk, const history *past)
 {
     uint64_t before = pf_sim_digest(disk);
-    uint64_t end = read_all(disk, past);
-    assert_int_equal(read_all(disk, past), end);
+    uint64_t end = read_all(disk, past, true);
+    assert_int_equal(read_all(disk, past, false), end);
     assert_true(pf_sim_digest(disk) == before);
     return end;
 }
@@ -107,18 +108,18 @@ static uint64_t finish(pf_sim_disk *disk, history past)
     sluice_error err = {0};
     uint64_t settled = 0;
     for (int pass = 0; pass < 2; pass++) {
-        uint64_t seen_end = read_all(disk, &past);
+        uint64_t seen_end = read_all(disk, &past, false);
         pf_volume *volume = crash_actor(disk);
         ASSERT_OK(crash_act(volume, NULL, false, &past, &err));
         pf_volume_close(volume);
         settled = past.acknowledged;
         assert_true(settled >= seen_end);
         pf_sim_power_loss(disk, PF_SIM_LOSE_ALL);
-        assert_int_equal(read_all(disk, &past), settled);
+        assert_int_equal(read_all(disk, &past, false), settled);
     }
     crash_append(disk, &past, 1, 5000);
     pf_sim_power_loss(disk, PF_SIM_LOSE_ALL);
-    assert_int_equal(read_all(disk, &past), settled + 1);
+    assert_int_equal(read_all(disk, &past, true), settled + 1);
     pf_sim_disk_free(disk);
     return settled;
 }
@@ -215,8 +216,8 @@ seen crash_explore(const scenario *plan, unsigned seeds)
                     (void)crash_act(volume, plan, true, &after, &err);
                     assert_true(pf_sim_is_dead(volume));
                     pf_volume_close(volume);
-                    after_crash(disk, &after, ends[i].fate, ends[i].deep && seed == 0 && before == 1, past.possible,
-                                &saw);
+                    after_crash(disk, &after, ends[i].fate, plan->deep && ends[i].deep && seed == 0 && before == 1,
+                                past.possible, &saw);
                 }
     pf_sim_disk_free(base);
     (void)printf("%s: %" PRIu64 " calls, %u crashes, %u prior, %u new\n", plan->name, calls, saw.runs, saw.prior,

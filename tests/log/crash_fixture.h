@@ -27,6 +27,7 @@ typedef struct scenario {
     /* Brings an empty log on `disk` to the state in which the action begins. */
     void (*prepare)(pf_sim_disk *disk, history *past);
     size_t attached; /* of the generation that the action appends */
+    bool deep;       /* recovery is cut short too */
 } scenario;
 
 typedef struct seen { /* over one exploration */

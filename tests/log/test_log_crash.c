@@ -112,9 +112,10 @@ static void prepare_no_mark(pf_sim_disk *disk, history *past)
 
 /* ---- the explorations ---- */
 
-static void explore(const char *name, void (*prepare)(pf_sim_disk *, history *), size_t attached, unsigned seeds)
+static void explore(const char *name, void (*prepare)(pf_sim_disk *, history *), size_t attached, unsigned seeds,
+                    bool deep)
 {
-    scenario plan = {.name = name, .prepare = prepare, .attached = attached};
+    scenario plan = {.name = name, .prepare = prepare, .attached = attached, .deep = deep};
     seen saw = crash_explore(&plan, seeds);
     assert_true(saw.prior > 0);
     assert_true(saw.new > 0);
@@ -123,73 +124,73 @@ static void explore(const char *name, void (*prepare)(pf_sim_disk *, history *),
 static void an_append_is_prior_or_new_at_every_crash(void **state)
 {
     (void)state;
-    explore("append", prepare_some, 300, 8);
+    explore("append", prepare_some, 300, 4, true);
 }
 
 static void a_large_append_is_prior_or_new_at_every_crash(void **state)
 {
     (void)state;
-    explore("large append", prepare_some, 40000, 8);
+    explore("large append", prepare_some, 40000, 4, false);
 }
 
 static void a_segment_switch_is_prior_or_new_at_every_crash(void **state)
 {
     (void)state;
-    explore("switch", prepare_full_segment, 60000, 3);
+    explore("switch", prepare_full_segment, 60000, 3, true);
 }
 
 static void a_record_larger_than_a_segment_gets_one_of_its_own(void **state)
 {
     (void)state;
-    explore("segment of its own", prepare_some, 600000, 1);
+    explore("segment of its own", prepare_some, 600000, 1, false);
 }
 
 static void an_unsynced_end_is_written_again_before_anything_is_built_on_it(void **state)
 {
     (void)state;
-    explore("settle", prepare_unsynced, 300, 4);
+    explore("settle", prepare_unsynced, 300, 4, true);
 }
 
 static void a_switch_cut_short_is_made_durable_before_anything_is_built_on_it(void **state)
 {
     (void)state;
-    explore("settle a switch", prepare_unsynced_switch, 300, 3);
+    explore("settle a switch", prepare_unsynced_switch, 300, 2, true);
 }
 
 static void healing_after_a_failed_sync_survives_every_crash(void **state)
 {
     (void)state;
-    explore("heal a sync", prepare_failed_sync, 300, 2);
+    explore("heal a sync", prepare_failed_sync, 300, 2, true);
 }
 
 static void healing_after_a_sync_that_failed_in_part_survives_every_crash(void **state)
 {
     (void)state;
-    explore("heal a sync in part", prepare_failed_sync_in_part, 300, 2);
+    explore("heal a sync in part", prepare_failed_sync_in_part, 300, 2, false);
 }
 
 static void healing_after_a_failed_write_survives_every_crash(void **state)
 {
     (void)state;
-    explore("heal a write", prepare_failed_write, 300, 2);
+    explore("heal a write", prepare_failed_write, 300, 2, false);
 }
 
 static void healing_after_a_failed_sync_of_current_survives_every_crash(void **state)
 {
     (void)state;
-    explore("heal CURRENT", prepare_failed_current, 300, 2);
+    explore("heal CURRENT", prepare_failed_current, 300, 2, false);
 }
 
 static void healing_after_a_failed_settling_survives_every_crash(void **state)
 {
     (void)state;
-    explore("heal a settling", prepare_failed_settle, 300, 2);
+    explore("heal a settling", prepare_failed_settle, 300, 2, false);
 }
 
 static void a_missing_mark_is_made_again_at_every_crash(void **state)
 {
     (void)state;
-    explore("no mark", prepare_no_mark, 300, 3);
+    explore("no mark", prepare_no_mark, 300, 3, false);
 }
 
 int main(int argc, char **argv)

@@ -153,6 +153,51 @@ static void a_pipe_is_read_to_its_end(void **state)
     free(path);
 }
 
+static void a_named_pipe_is_open_before_its_writer_and_ends_after_it(void **state)
+{
+    char *path = test_path(*state, "pipe"), got[16];
+    pf_input *input, *same;
+    bool ready = true;
+    size_t size = 0, total = 0;
+    pid_t child;
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    ASSERT_OK(pf_input_open(path, &input, &err));
+    ASSERT_OK(pf_input_open(path, &same, &err));
+    assert_true(pf_input_is_same_stream(input, same));
+    pf_input_close(same);
+    ASSERT_OK(pf_input_wait(input, 0, &ready, &err));
+    assert_false(ready); /* neither bytes nor the end */
+    child = test_child(feed, path);
+    do {
+        ASSERT_OK(pf_input_read(input, got, sizeof got, &size, &err));
+        total += size;
+    } while (size > 0);
+    assert_int_equal(total, 10000);
+    test_child_expect_exit(child, 0);
+    ASSERT_OK(pf_input_wait(input, 0, &ready, &err));
+    assert_true(ready);
+    pf_input_close(input);
+    free(path);
+}
+
+static void a_file_read_twice_is_no_stream_read_twice(void **state)
+{
+    char *path = test_path(*state, "people.csv");
+    pf_input *input, *same;
+    bool ready = false;
+
+    put(path, "0123456789");
+    ASSERT_OK(pf_input_open(path, &input, &err));
+    ASSERT_OK(pf_input_open(path, &same, &err));
+    assert_false(pf_input_is_same_stream(input, same));
+    ASSERT_OK(pf_input_wait(input, 0, &ready, &err));
+    assert_true(ready);
+    pf_input_close(input);
+    pf_input_close(same);
+    free(path);
+}
+
 static void a_small_file_is_read_whole_up_to_a_limit(void **state)
 {
     char *path = test_path(*state, "schema");
@@ -316,6 +361,8 @@ int main(void)
         WITH(a_missing_input_is_a_usage_error),
         WITH(a_changed_input_is_noticed),
         WITH(a_pipe_is_read_to_its_end),
+        WITH(a_named_pipe_is_open_before_its_writer_and_ends_after_it),
+        WITH(a_file_read_twice_is_no_stream_read_twice),
         WITH(a_small_file_is_read_whole_up_to_a_limit),
         WITH(an_output_is_new_or_replaced_as_asked),
         WITH(a_given_up_output_leaves_nothing_of_its_own),

@@ -172,6 +172,33 @@ static void keys_are_found_with_runs_without_them_and_after_their_loss(void **st
     }
 }
 
+static void answers_are_the_same_without_runs_and_pins(void **state) /* O-13 */
+{
+    graph_fixture *fixture = *state;
+    sluice_error err = {0};
+    st_edit_add add = rows_persons(fixture, 0, 30, 16, true);
+    pf_file *pins = NULL;
+    (void)rows_publish(fixture, PERSON, &add);
+    assert_int_equal(setenv("SLUICE_NO_RUNS", "1", 1), 0);
+    assert_int_equal(setenv("SLUICE_NO_PINS", "1", 1), 0);
+    st_snapshot *snapshot = rows_open(fixture->graph, NULL);
+    st_table_reader *reader = NULL;
+    st_run *run = NULL;
+    bool is_free = false;
+    for (int64_t id = -3; id < 40; id++)
+        assert_int_equal(rows_has_person(snapshot, id), id >= 0 && id < 30);
+    ASSERT_OK(st_table_reader_get(snapshot, PERSON, &reader, &err));
+    ASSERT_OK(st_table_reader_run(reader, 0, ST_RUN_KEY, 0, &run, &err));
+    assert_null(run);
+    ASSERT_OK(pf_open(st_graph_volume(fixture->graph), "branches/1/pins", PF_WRITE, &pins, &err));
+    ASSERT_OK(pf_lock_is_free(pins, 2, 1, &is_free, &err));
+    assert_true(is_free);
+    ASSERT_OK(pf_close(pins, &err));
+    st_snapshot_close(snapshot);
+    assert_int_equal(unsetenv("SLUICE_NO_RUNS"), 0);
+    assert_int_equal(unsetenv("SLUICE_NO_PINS"), 0);
+}
+
 static void one_row_reads_like_the_scan(void **state)
 {
     graph_fixture *fixture = *state;
@@ -282,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_snapshot_never_follows_later_commits, make, unmake),
         cmocka_unit_test_setup_teardown(a_reader_writes_nothing_and_does_without_a_pin_file, make, unmake),
         cmocka_unit_test_setup_teardown(keys_are_found_with_runs_without_them_and_after_their_loss, make, unmake),
+        cmocka_unit_test_setup_teardown(answers_are_the_same_without_runs_and_pins, make, unmake),
         cmocka_unit_test_setup_teardown(one_row_reads_like_the_scan, make, unmake),
         cmocka_unit_test_setup_teardown(an_unknown_type_is_named_with_the_nearest, make, unmake),
         cmocka_unit_test_setup_teardown(neighbours_come_once_at_their_least_depth, make, unmake),

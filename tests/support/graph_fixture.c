@@ -49,6 +49,7 @@ void graph_fixture_make(graph_fixture *fixture, uint64_t seed)
     ASSERT_OK(st_schema_parse(schema_text, sizeof(schema_text) - 1, "test", &schema, &err));
     ASSERT_OK(st_graph_init_on(volume, schema, ST_MODE_OPTIMISTIC, &id, &err));
     pf_volume_close(volume);
+    ASSERT_OK(st_schema_identity(schema, &fixture->schema_identity, &err));
     st_schema_free(schema);
     open_parts(fixture);
 }
@@ -57,7 +58,17 @@ void graph_fixture_free(graph_fixture *fixture)
 {
     close_parts(fixture);
     pf_sim_disk_free(fixture->disk);
-    pf_sim_world_remove();
+    if (!fixture->is_clone)
+        pf_sim_world_remove();
+}
+
+void graph_fixture_clone(graph_fixture *fixture, uint64_t seed, graph_fixture *ret_clone)
+{
+    sluice_error err = {0};
+    *ret_clone =
+        (graph_fixture){.counter = fixture->counter, .schema_identity = fixture->schema_identity, .is_clone = true};
+    ASSERT_OK(pf_sim_disk_clone(fixture->disk, seed, &ret_clone->disk, &err));
+    open_parts(ret_clone);
 }
 
 void graph_fixture_reopen(graph_fixture *fixture)
@@ -81,14 +92,12 @@ st_view *fixture_head(graph_fixture *fixture)
 
 void fixture_delta(graph_fixture *fixture, st_delta *ret_delta)
 {
-    st_view *view = fixture_head(fixture);
-    *ret_delta = (st_delta){.schema_identity = view->schema_identity};
+    *ret_delta = (st_delta){.schema_identity = fixture->schema_identity};
     ret_delta->commit.id = pf_id_new();
     ret_delta->commit.operation = pf_id_new();
     ret_delta->commit.minted_us = pf_wall_us();
     memcpy(ret_delta->commit.kind, "test", 5);
     memcpy(ret_delta->commit.actor, "tester", 7);
-    st_view_free(view);
 }
 
 typedef struct opening_context {

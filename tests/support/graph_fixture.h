@@ -24,12 +24,16 @@ typedef struct graph_fixture {
     st_log *log;
     lk_lockfile *locks;
     uint64_t counter; /* names of what is staged */
+    pf_sha256 schema_identity;
+    bool is_clone; /* the world is the other's */
 } graph_fixture;
 
 void graph_fixture_make(graph_fixture *fixture, uint64_t seed);
 void graph_fixture_free(graph_fixture *fixture);
 /* Closes the graph and opens it again as another process would. */
 void graph_fixture_reopen(graph_fixture *fixture);
+/* A copy of the disk with a handle of its own, to try one way on. Freed like the first. */
+void graph_fixture_clone(graph_fixture *fixture, uint64_t seed, graph_fixture *ret_clone);
 /* A second handle on the same disk. */
 st_graph *graph_fixture_open(graph_fixture *fixture, pf_access access);
 

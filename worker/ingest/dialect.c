@@ -30,27 +30,38 @@ static bool ends_with(const char *text, size_t length, const char *end)
     return length > end_length && strncasecmp(text + length - end_length, end, end_length) == 0;
 }
 
+/* The length of a name, or of a format's, without what says how it is packed. */
+static size_t take_packing(const char *name, wk_packing *packing)
+{
+    size_t length = strlen(name);
+
+    if (ends_with(name, length, ".gz")) {
+        *packing = WK_PACKING_GZIP;
+        return length - 3;
+    }
+    if (ends_with(name, length, ".zst")) {
+        *packing = WK_PACKING_ZSTD;
+        return length - 4;
+    }
+    return length;
+}
+
 static sluice_status find_format(const char *format, const char *path, const extension **ret_extension,
                                  wk_packing *ret_packing, sluice_error *err)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    size_t length = strlen(name);
 
     *ret_packing = WK_PACKING_NONE;
-    if (ends_with(name, length, ".gz")) {
-        *ret_packing = WK_PACKING_GZIP;
-        length -= 3;
-    } else if (ends_with(name, length, ".zst")) {
-        *ret_packing = WK_PACKING_ZSTD;
-        length -= 4;
-    }
+    size_t length = take_packing(name, ret_packing);
     if (format != NULL) {
-        *ret_extension = find_extension(format, strlen(format));
+        *ret_extension = find_extension(format, take_packing(format, ret_packing));
         if (*ret_extension == NULL)
-            return pf_fail_private(err, SLUICE_USAGE, "unknown input format",
-                                   "\"%s\" is no input format (csv, tsv, jsonl, ndjson, arrow, arrows, feather)",
-                                   format);
+            return pf_fail_private(
+                err, SLUICE_USAGE, "unknown input format",
+                "\"%s\" is no input format (csv, tsv, jsonl, ndjson, arrow, arrows, feather; with .gz "
+                "or .zst behind it when it is compressed)",
+                format);
         return SLUICE_OK;
     }
     size_t dot = length;

@@ -20,6 +20,22 @@ typedef struct wk_spool {
     pf_id attempt;
 } wk_spool;
 
+/* A file that is made piece by piece, whole or absent like any other. */
+typedef struct wk_spool_file {
+    const wk_spool *spool;
+    pf_file *file;
+    uint64_t length;
+    char path[WK_SPOOL_PATH], temporary[WK_SPOOL_PATH + 32];
+} wk_spool_file;
+sluice_status wk_spool_begin(const wk_spool *spool, const char *name, wk_spool_file *ret_file, sluice_error *err);
+sluice_status wk_spool_append(wk_spool_file *file, const void *bytes, size_t length, sluice_error *err);
+/* Publishes it; like wk_spool_put. The file is gone in any case. */
+sluice_status wk_spool_end(wk_spool_file *file, bool *ret_first, sluice_error *err);
+void wk_spool_abandon(wk_spool_file *file); /* gives its space back */
+/* Gives back the space of files of this name that were begun and never ended. Whoever still writes one fails to end it.
+ */
+sluice_status wk_spool_clean(const wk_spool *spool, const char *name, sluice_error *err);
+
 /* Publishes a result. Somebody else's equal work may have been faster: *ret_first tells (NULL allowed); theirs stands.
  */
 sluice_status wk_spool_put(const wk_spool *spool, const char *name, const void *bytes, size_t length, bool *ret_first,

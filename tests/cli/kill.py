@@ -1,0 +1,89 @@
+"""Loads that meet with something at a failpoint: what is tried, and what must hold afterwards. test_kill_*.py run it.
+
+After any of it the graph is exactly as before the load or exactly as after it; a load that was answered is there; the next load
+works; verify is clean; nothing is left over after the next writer and gc.
+"""
+
+import os
+import random
+import shutil
+import signal
+
+from support.program import ProgramTest
+
+SCHEMA = {"nodes": {"Person": {"key": "id", "properties": {"id": "int64", "name": "string"}, "unique": [["name"]]}},
+          "edges": {"KNOWS": {"from": "Person", "to": "Person", "properties": {"since": "date?"}, "key": []}}}
+ROWS = 400
+OLD = {"Person": 1, "KNOWS": 0}
+NEW = {"Person": 1 + ROWS, "KNOWS": ROWS}
+PIECES = {"SLUICE_SPLIT": "2000"}
+
+
+class Kill(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        self.write("schema.json", SCHEMA)
+        self.write("first.csv", "id,name\n0,first\n")
+        self.write("people.csv", "id,name\n" + "".join("%d,name %d\n" % (i, i) for i in range(1, ROWS + 1)))
+        self.write("knows.csv", "from,to\n" + "".join("%d,%d\n" % (i, i - 1) for i in range(1, ROWS + 1)))
+
+        self.done("init", "template", "--schema", "schema.json")
+        self.load("Person=first.csv", graph="template")
+        self.seed = int(os.environ.get("SLUICE_SEED", random.SystemRandom().randrange(1 << 32)))
+        print("SLUICE_SEED=%d" % self.seed, flush=True)
+
+    def graph(self, name):
+        """A graph with one person; a copy of a graph that nobody has open is a graph."""
+        shutil.copytree(self.path("template"), self.path(name))
+        return name
+
+    def load_words(self, graph):
+        return ("load", graph, "Person=people.csv", "KNOWS=knows.csv", "--workers", "2", "--json")
+
+    def counts(self, graph):
+        return self.done("count", graph, "--json").document
+
+    def check_after(self, graph, acknowledged, where):
+        """What must hold of a graph whose second load met with something."""
+        counts = self.counts(graph)
+        self.assertIn(counts, (OLD, NEW), where)
+        if acknowledged:
+            self.assertEqual(counts, NEW, where)
+        self.write("next.csv", "id,name\n100001,next\n")
+        self.load("Person=next.csv", graph=graph)
+        self.done("gc", graph)
+        status = self.done("status", graph, "--json").document
+        self.assertEqual(os.listdir(self.path(graph + "/attempts")) + status["intents"] + status["gates"], [], where)
+        settled = {entry["type"]: entry["rows"] for entry in status["branches"][0]["types"]}
+        settled["Person"] -= 1
+        self.assertIn(settled, (OLD, NEW), where)
+        if counts == NEW:
+            self.assertEqual(settled, NEW, where)
+        self.clean(graph)
+        if settled == OLD:
+            self.done(*self.load_words(graph))
+            self.assertEqual(self.counts(graph), {"Person": 2 + ROWS, "KNOWS": ROWS}, where)
+        shutil.rmtree(self.path(graph))
+
+    def strike(self, point, action):
+        where = "%s=%s" % (point, action)
+        graph = self.graph("G-%s-%s" % (point, action))
+        result = self.run_program(*self.load_words(graph), env={"SLUICE_FAILPOINT": where, **PIECES})
+        # A worker's death is not the load's: only where the command itself passes the place does it die with it.
+        expected = (0, 1, 5) if action == "error" else (0, -signal.SIGKILL)
+        self.assertIn(result.code, expected, where + result.err)
+        self.check_after(graph, result.code == 0, where)
+        return result.code
+
+    def strike_all(self, action):
+        """Every failpoint; under the sanitizers a quarter of them, chosen by the seed. The number of loads that failed."""
+        points = self.done("version", "--failpoints").out.split()
+        if self.done("version", "--json").document["build"]["sanitizers"] and not os.environ.get("SLUICE_LONG"):
+            points = random.Random(self.seed).sample(points, len(points) // 4)
+        failed = 0
+        for point in points:
+            with self.subTest(point=point, action=action):
+                failed += self.strike(point, action) != 0
+        return failed / len(points)
