@@ -98,22 +98,34 @@ static sluice_status look_up(co_run *run, sluice_error *err)
 
 /* For an id of this command's own making, which nobody else can have used before: only a predecessor of this conductor,
  * dead now, may have published under it, and only after the job's first base. */
-static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
+/* Looks for the operation in (seen, end], which nobody has looked at yet. */
+static sluice_status look_for_twin(co_run *run, uint64_t seen, sluice_error *err)
 {
     co_finding finding;
     co_found found;
-    if (!run->first_known)
-        return look_up(run, err);
-    run->looked_up = true;
     co_claim claim = {.graph = run->write.graph,
                       .log = run->log,
                       .operation = run->request.operation,
-                      .verdict = run->first_base,
-                      .seen = run->first_base};
+                      .request = run->request.request,
+                      .request_matters = run->request.operation_given,
+                      .verdict = seen,
+                      .seen = seen};
     PF_TRY(st_log_refresh(run->log, err));
     PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
     run->claim.seen = st_log_end(run->log).number;
-    return finding == CO_REPEATED ? co_run_answer_found(run, &found, false, err) : SLUICE_OK;
+    if (finding == CO_MISUSED)
+        return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+    return finding == CO_REPEATED ? co_run_answer_found(run, &found, run->request.operation_given, err) : SLUICE_OK;
+}
+
+/* For an id of this command's own making, which nobody else can have used before: only a predecessor of this conductor,
+ * dead now, may have published under it, and only after the job's first base. */
+static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
+{
+    if (!run->first_known)
+        return look_up(run, err);
+    run->looked_up = true;
+    return look_for_twin(run, run->first_base, err);
 }
 
 static bool request_is_known(const co_run *run)
@@ -316,7 +328,9 @@ static sluice_status add_folds(co_run *run, sluice_error *err)
 static sluice_status run_payload(co_run *run, sluice_error *err)
 {
     const st_view *view = st_snapshot_view(run->write.base);
-    if (!run->looked_up && !run->request.operation_given)
+    if (run->looked_up && run->claim.seen < view->generation) /* a later base: a twin may stand before it */
+        PF_TRY(look_for_twin(run, run->claim.seen, err));
+    else if (!run->looked_up && !run->request.operation_given)
         PF_TRY(look_for_predecessor(run, err));
     else if (!run->looked_up && request_is_known(run))
         PF_TRY(look_up(run, err));

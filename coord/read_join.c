@@ -31,6 +31,7 @@ typedef struct join_state {
     const pf_sha256 *identity;
     st_schema *schema; /* fetched at the first hit */
     const st_change *small, *large;
+    const st_change *touched; /* the side whose files were read last: whose fault damage is */
     bool mine_is_small;
     co_join_rule rule;
     open_fragment small_place, large_place;
@@ -85,6 +86,7 @@ static sluice_status gather(join_state *join, uint64_t low, uint64_t high, sluic
     for (uint32_t i = 0; i < side->run_count; i++) {
         if (!counts(join, side, i))
             continue;
+        join->touched = side;
         st_run *run = NULL;
         sluice_status status =
             st_run_open(st_graph_volume(join->graph), side->runs[i].table, &side->runs[i].run.info, &run, err);
@@ -206,12 +208,14 @@ static sluice_status confirm(join_state *join, const hash_hit *hit, uint32_t run
     }
     if (!join->schema)
         PF_TRY(st_schema_fetch(st_graph_volume(join->graph), join->identity, &join->schema, err));
-    PF_TRY(open_place(join, &join->small_place, join->small, hit->run, err));
-    PF_TRY(open_place(join, &join->large_place, join->large, run, err));
     key_columns a, b;
     bool known_a = false, known_b = false;
+    join->touched = join->small;
+    PF_TRY(open_place(join, &join->small_place, join->small, hit->run, err));
     PF_TRY(load_key(join->schema, join->small->runs[hit->run].table, small, join->small_place.fragment, hit->position,
                     &a, &known_a, err));
+    join->touched = join->large;
+    PF_TRY(open_place(join, &join->large_place, join->large, run, err));
     PF_TRY(load_key(join->schema, join->large->runs[run].table, large, join->large_place.fragment, position, &b,
                     &known_b, err));
     if (!known_a || !known_b || a.count != b.count)
@@ -241,6 +245,7 @@ static sluice_status walk(join_state *join, st_run *run, uint32_t number, uint64
     const st_run_entry *entry = NULL;
     PF_TRY(st_run_seek(run, low, high, &cursor, err));
     while (!*ret_meet) {
+        join->touched = join->large;
         PF_TRY(st_run_next(&cursor, &entry, err));
         if (!entry)
             return SLUICE_OK;
@@ -254,6 +259,7 @@ static sluice_status pass_run(join_state *join, uint32_t number, uint64_t low, u
 {
     const st_change *side = join->large;
     st_run *run = NULL;
+    join->touched = side;
     PF_TRY(
         st_run_open(st_graph_volume(join->graph), side->runs[number].table, &side->runs[number].run.info, &run, err));
     sluice_status status = SLUICE_OK;
@@ -264,6 +270,7 @@ static sluice_status pass_run(join_state *join, uint32_t number, uint64_t low, u
     for (size_t i = 0; i < join->hit_count && !*ret_meet; i++) {
         uint64_t hash = join->hits[i].hash;
         bool may = false;
+        join->touched = side;
         if (i > 0 && join->hits[i - 1].hash == hash)
             continue;
         PF_GOTO(status, done, st_run_may_contain(run, hash, &may, err));
@@ -295,6 +302,7 @@ sluice_status co_join(st_graph *graph, const pf_sha256 *identity, const st_chang
 {
     join_state join = {
         .graph = graph, .identity = identity, .small = mine, .large = theirs, .mine_is_small = true, .rule = rule};
+    sluice_error join_error = {0};
     *ret_meet = false;
     uint64_t small = size_of(&join, mine), large = size_of(&join, theirs);
     if (small > large) {
@@ -309,7 +317,13 @@ sluice_status co_join(st_graph *graph, const pf_sha256 *identity, const st_chang
     sluice_status status = SLUICE_OK;
     for (uint64_t i = 0; i < slices && status == SLUICE_OK && !*ret_meet; i++) {
         uint64_t low = i * width + (i ? 1 : 0), high = i + 1 == slices ? UINT64_MAX : (i + 1) * width;
-        status = join_slice(&join, low, high, ret_meet, err);
+        status = join_slice(&join, low, high, ret_meet, &join_error);
+    }
+    if (status == SLUICE_CORRUPT && join.touched == theirs) { /* unreadable: they may have written anything (K-02) */
+        *ret_meet = true;
+        status = SLUICE_OK;
+    } else if (status != SLUICE_OK && err) {
+        *err = join_error;
     }
     st_fragment_close(join.small_place.fragment);
     st_fragment_close(join.large_place.fragment);

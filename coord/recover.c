@@ -248,6 +248,24 @@ static sluice_status find_blocker(void *context, const co_quarantined *item, slu
     return blocks(overlap, item) ? refuse(item, err) : SLUICE_OK;
 }
 
+/* Does the slot hold an intent that overlaps? *ret_sequence tells it from a later one. */
+static sluice_status holds_overlapping(pf_file *intents, uint32_t number, const co_overlap *overlap, bool *ret_holds,
+                                       uint64_t *ret_sequence, sluice_error *err)
+{
+    bool used = false, scope_known = false;
+    co_slot_state state;
+    co_intent intent;
+    *ret_holds = false;
+    PF_TRY(co_slot_may_be_used(intents, number, &used, err));
+    if (!used)
+        return SLUICE_OK;
+    PF_TRY(co_slot_read(intents, number, &state, &intent, &scope_known, err));
+    *ret_holds = state != CO_SLOT_FREE && scope_known && overlaps(overlap, &intent.scope);
+    *ret_sequence = intent.scope.sequence;
+    co_intent_free(&intent);
+    return SLUICE_OK;
+}
+
 sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, bool *ret_due, sluice_error *err)
 {
     pf_file *intents = NULL;
@@ -255,19 +273,17 @@ sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, boo
     PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < CO_SLOTS && !*ret_due; i++) {
-        bool used = false, scope_known = false, orphaned = false;
-        co_slot_state state;
-        co_intent intent;
-        PF_GOTO(status, done, co_slot_may_be_used(intents, i, &used, err));
-        if (!used)
-            continue;
-        PF_GOTO(status, done, co_slot_read(intents, i, &state, &intent, &scope_known, err));
-        bool concerns = state != CO_SLOT_FREE && scope_known && overlaps(overlap, &intent.scope);
-        co_intent_free(&intent);
-        if (!concerns)
+        bool holds = false, orphaned = false;
+        uint64_t before = 0, after = 0;
+        PF_GOTO(status, done, holds_overlapping(intents, i, overlap, &holds, &before, err));
+        if (!holds)
             continue;
         PF_GOTO(status, done, co_slot_is_orphaned(intents, i, &orphaned, err));
-        *ret_due = orphaned;
+        if (!orphaned)
+            continue;
+        /* Its owner may have retired it and gone between the two looks. */
+        PF_GOTO(status, done, holds_overlapping(intents, i, overlap, &holds, &after, err));
+        *ret_due = holds && before == after;
     }
     if (!*ret_due)
         status = co_quarantine_list(graph, find_blocker, (void *)(uintptr_t)overlap, err);

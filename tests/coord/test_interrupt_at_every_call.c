@@ -15,6 +15,8 @@ typedef struct rival_actor {
     pf_sim_disk *disk;
     pf_volume *victim; /* of the write that is interrupted */
     toy_writer toy;
+    toy_options options;
+    co_receipt receipt;
     sluice_status status;
     bool ran;
 } rival_actor;
@@ -36,7 +38,7 @@ static void write_rival(void *context)
 {
     rival_actor *rival = context;
     st_graph *graph = toy_open(rival->disk);
-    rival->status = toy_write(graph, &rival->toy, NULL, NULL, NULL);
+    rival->status = toy_write(graph, &rival->toy, &rival->options, &rival->receipt, NULL);
     rival->ran = true;
     st_graph_close(graph);
 }
@@ -147,6 +149,40 @@ static void of_two_writers_of_one_key_one_wins(void **state)
     interrupt_everywhere(write_rival, true);
 }
 
+/* OD-048: the same request twice at once is one commit, wherever the two meet. */
+static void two_of_one_operation_are_one_commit(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    rival_actor rival = {.options = {.operation = pf_id_new(), .given = true}};
+    pf_sim_disk *origin = prepare(29);
+    uint64_t k = 1;
+    do {
+        co_receipt receipt = {0};
+        toy_writer toy = toy_of("A", mine[0], 2);
+        ASSERT_OK(pf_sim_disk_clone(origin, 7 * k, &rival.disk, &err));
+        st_graph *graph = toy_open(rival.disk);
+        rival.toy = toy_of("A", mine[0], 2);
+        rival.ran = false;
+        pf_sim_interrupt_at(st_graph_volume(graph), k, write_rival, &rival);
+        ASSERT_OK(toy_write(graph, &toy, &rival.options, &receipt, &err));
+        if (rival.ran && rival.status == SLUICE_OK)
+            assert_true(pf_id_equal(&receipt.commit, &rival.receipt.commit));
+        else
+            assert_true(!rival.ran || rival.status == SLUICE_LIVE_WRITER_CONTENTION);
+        assert_true(toy_holds(graph, "A", (const int64_t[]){1, 10, 11}, 3));
+        st_graph_close(graph);
+        die_recover(rival.disk);
+        die_expect_settled(rival.disk);
+        die_expect_no_litter(rival.disk);
+        pf_sim_disk_free(rival.disk);
+        k++;
+    } while (rival.ran);
+    assert_true(k > 8);
+    pf_sim_disk_free(origin);
+    pf_sim_world_remove();
+}
+
 static void collection_takes_nothing_from_a_living_writer(void **state)
 {
     (void)state;
@@ -170,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_writer_of_other_keys_never_fails_me),
         cmocka_unit_test(of_two_writers_of_one_key_one_wins),
+        cmocka_unit_test(two_of_one_operation_are_one_commit),
         cmocka_unit_test(collection_takes_nothing_from_a_living_writer),
         cmocka_unit_test(recovery_never_touches_a_living_writer),
         cmocka_unit_test(a_fenced_writer_changes_nothing_any_more),

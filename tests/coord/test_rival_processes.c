@@ -7,8 +7,10 @@
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 #include "toy.h"
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PROCESSES 16u
 
@@ -236,15 +238,49 @@ static void killed_writers_stand_in_nobodys_way(void **state)
     st_graph_close(graph);
 }
 
+/* ---- the graph's folder itself ---- */
+
+typedef struct mover_state {
+    const contest_state *contest;
+    char *elsewhere;
+} mover_state;
+
+static void move_away(void *context)
+{
+    const mover_state *mover = context;
+    assert_int_equal(rename(mover->contest->path, mover->elsewhere), 0);
+    assert_int_equal(mkdir(mover->contest->path, 0700), 0);
+}
+
+/* OD-015: nothing is acknowledged into a folder that is not the one of that name any more. */
+static void a_graph_that_is_moved_away_is_not_written(void **state)
+{
+    contest_state *contest = *state;
+    sluice_error err = {0};
+    mover_state mover = {contest, test_path(contest->folder, "elsewhere")};
+    toy_writer toy = toy_of("A", 1, 1);
+    st_graph *graph = opened(contest);
+    toy.after_plan = move_away;
+    toy.context = &mover;
+    ASSERT_FAILS(SLUICE_FENCED, toy_write(graph, &toy, NULL, NULL, &err));
+    assert_int_equal(err.committed, SLUICE_FALSE);
+    st_graph_close(graph);
+    assert_int_equal(rmdir(contest->path), 0);
+    assert_int_equal(rename(mover.elsewhere, contest->path), 0);
+    free(mover.elsewhere);
+    graph = opened(contest);
+    assert_true(toy_holds(graph, "A", NULL, 0));
+    st_graph_close(graph);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(of_sixteen_inserts_of_one_key_one_wins),
-        TEST(sixteen_writers_of_other_keys_all_succeed),
-        TEST(sixteen_identical_requests_are_one_commit),
-        TEST(killed_writers_stand_in_nobodys_way),
+        TEST(of_sixteen_inserts_of_one_key_one_wins),    TEST(sixteen_writers_of_other_keys_all_succeed),
+        TEST(sixteen_identical_requests_are_one_commit), TEST(killed_writers_stand_in_nobodys_way),
+        TEST(a_graph_that_is_moved_away_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

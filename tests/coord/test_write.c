@@ -3,6 +3,7 @@
  * fencing, write modes. Two processes are two actors of one simulated disk; a race is made by a hook between a write's
  * pin and its plan.
  */
+#include "coord/intent.h"
 #include "coord/recover.h"
 #include "die.h"
 #include "tests/support/test.h"
@@ -36,6 +37,18 @@ static int teardown(void **state)
     st_graph_close(scene->other);
     die_expect_settled(scene->disk);
     die_expect_no_litter(scene->disk);
+    pf_sim_disk_free(scene->disk);
+    pf_sim_world_remove();
+    free(scene);
+    return 0;
+}
+
+/* Where a test has damaged what recovery and collection need. */
+static int teardown_roughly(void **state)
+{
+    race_scene *scene = *state;
+    st_graph_close(scene->graph);
+    st_graph_close(scene->other);
     pf_sim_disk_free(scene->disk);
     pf_sim_world_remove();
     free(scene);
@@ -388,6 +401,123 @@ static void a_fenced_process_publishes_retires_and_collects_nothing(void **state
     }
 }
 
+/* ---- what must still be the same in G ---- */
+
+static void remove_the_branch(void *context)
+{
+    race_scene *scene = context;
+    sluice_error err = {0};
+    ASSERT_OK(st_ref_remove(scene->other, "main", ST_MAIN_INCARNATION, &err));
+}
+
+static void a_branch_that_goes_meanwhile_takes_no_write(void **state)
+{
+    race_scene *scene = *state;
+    sluice_error err = {0};
+    uint64_t head = head_of(scene->graph, NULL);
+    toy_writer toy = toy_of("A", 1, 1);
+    toy.after_plan = remove_the_branch;
+    toy.context = scene;
+    ASSERT_FAILS(SLUICE_READ_SET_CHANGED, toy_write(scene->graph, &toy, NULL, NULL, &err)); /* OW-017 */
+    assert_int_equal(err.committed, SLUICE_FALSE);
+    ASSERT_OK(st_ref_create(scene->other, "main", ST_MAIN_INCARNATION, &err));
+    assert_int_equal(head_of(scene->graph, NULL), head);
+}
+
+static void make_the_branch_again(void *context)
+{
+    race_scene *scene = context;
+    sluice_error err = {0};
+    ASSERT_OK(st_ref_remove(scene->other, "main", ST_MAIN_INCARNATION, &err));
+    ASSERT_OK(st_ref_create(scene->other, "main", 77, &err));
+}
+
+static void a_branch_made_again_meanwhile_takes_no_write(void **state)
+{
+    race_scene *scene = *state;
+    sluice_error err = {0};
+    toy_writer toy = toy_of("A", 1, 1);
+    toy.after_plan = make_the_branch_again;
+    toy.context = scene;
+    ASSERT_FAILS(SLUICE_READ_SET_CHANGED, toy_write(scene->graph, &toy, NULL, NULL, &err));
+    ASSERT_OK(st_ref_remove(scene->other, "main", 77, &err));
+    ASSERT_OK(st_ref_create(scene->other, "main", ST_MAIN_INCARNATION, &err));
+    assert_true(toy_holds(scene->graph, "A", NULL, 0));
+}
+
+static void replace_the_lock_file(void *context)
+{
+    race_scene *scene = context;
+    sluice_error err = {0};
+    pf_file *file = NULL;
+    pf_volume *volume = st_graph_volume(scene->other);
+    ASSERT_OK(pf_publish(volume, "branches/1/locks", "cache/locks", &err));
+    ASSERT_OK(pf_create(volume, "branches/1/locks", &file, &err));
+    ASSERT_OK(pf_close(file, &err));
+}
+
+static void a_lock_file_replaced_by_hand_is_noticed(void **state)
+{
+    race_scene *scene = *state;
+    sluice_error err = {0};
+    uint64_t head = head_of(scene->graph, NULL);
+    toy_writer toy = toy_of("A", 1, 1);
+    toy.after_plan = replace_the_lock_file;
+    toy.context = scene;
+    ASSERT_FAILS(SLUICE_FENCED, toy_write(scene->graph, &toy, NULL, NULL, &err)); /* OW-028 */
+    assert_int_equal(head_of(scene->other, NULL), head);
+}
+
+static void change_the_delta(void *context)
+{
+    toy_writer *toy = context;
+    toy->write->delta.commit.deleted++;
+}
+
+static void a_delta_that_changed_after_its_preparation_is_refused(void **state)
+{
+    race_scene *scene = *state;
+    sluice_error err = {0};
+    uint64_t head = head_of(scene->graph, NULL);
+    bool refused = false;
+    for (uint64_t k = 10; k < 40 && !refused; k++) { /* from somewhere in the staging to behind the end */
+        toy_writer toy = toy_of("A", (int64_t)k * 10, 1);
+        err = (sluice_error){0};
+        pf_sim_interrupt_at(st_graph_volume(scene->graph), k, change_the_delta, &toy);
+        toy.write = &(co_write){0};
+        sluice_status status = toy_write(scene->graph, &toy, NULL, NULL, &err);
+        pf_sim_interrupt_at(st_graph_volume(scene->graph), 0, NULL, NULL);
+        refused = status == SLUICE_INTERNAL;
+        if (refused) { /* OW-034 */
+            assert_int_equal(err.committed, SLUICE_FALSE);
+            assert_int_equal(head_of(scene->graph, NULL), head);
+        } else {
+            ASSERT_OK(status);
+            head++;
+        }
+    }
+    assert_true(refused);
+}
+
+static void with_all_slots_taken_an_arming_write_is_refused_before_any_effect(void **state)
+{
+    race_scene *scene = *state;
+    sluice_error err = {0};
+    co_slot slots[CO_SLOTS] = {{0}};
+    ad_adapter authority_first = ad_load;
+    toy_writer toy = toy_of("A", 1, 1), small = toy_of("A", 2, 1);
+    for (uint32_t i = 0; i < CO_SLOTS; i++)
+        ASSERT_OK(co_slot_take(st_graph_volume(scene->other), &slots[i], &err));
+    ASSERT_FAILS(SLUICE_RESOURCE_LIMIT, toy_write(scene->graph, &toy, NULL, NULL, &err)); /* L-034 */
+    assert_int_equal(err.phase, SLUICE_PHASE_ARM);
+    assert_int_equal(err.committed, SLUICE_FALSE);
+    authority_first.arms = false;
+    small.adapter = &authority_first;
+    ASSERT_OK(toy_write(scene->graph, &small, NULL, NULL, &err)); /* needs none */
+    for (uint32_t i = 0; i < CO_SLOTS; i++)
+        co_slot_release(&slots[i]);
+}
+
 /* ---- write modes ---- */
 
 static void in_single_mode_a_competitor_is_busy_before_it_stages(void **state)
@@ -438,6 +568,11 @@ int main(void)
         TEST(a_writer_that_does_not_replay_is_refused_at_once),
         TEST(cancelling_before_it_is_armed_changes_nothing),
         TEST(a_fenced_process_publishes_retires_and_collects_nothing),
+        TEST(a_branch_that_goes_meanwhile_takes_no_write),
+        TEST(a_branch_made_again_meanwhile_takes_no_write),
+        cmocka_unit_test_setup_teardown(a_lock_file_replaced_by_hand_is_noticed, setup, teardown_roughly),
+        TEST(a_delta_that_changed_after_its_preparation_is_refused),
+        TEST(with_all_slots_taken_an_arming_write_is_refused_before_any_effect),
         cmocka_unit_test(in_single_mode_a_competitor_is_busy_before_it_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

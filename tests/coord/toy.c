@@ -243,6 +243,7 @@ static sluice_status plan(void *context, co_write *write, sluice_error *err)
 {
     toy_writer *toy = context;
     toy->plans++;
+    toy->write = write;
     if (toy->before_plan)
         toy->before_plan(toy->context);
     PF_TRY(with_column(toy, write, false, err));

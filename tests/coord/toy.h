@@ -30,6 +30,7 @@ typedef struct toy_writer {
     st_fragment_info fragment;
     st_run_ref run;
     uint64_t table;
+    co_write *write; /* of the newest plan */
 } toy_writer;
 
 /* A toy that inserts the keys first, first + 1, ... */
