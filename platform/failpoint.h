@@ -90,8 +90,8 @@ typedef enum pf_failpoint {
 const char *pf_failpoint_name(pf_failpoint point);
 /* Reads SLUICE_FAILPOINT once; USAGE for an unknown name or action. Call at program start. */
 sluice_status pf_failpoints_init(sluice_error *err);
-/* Passages are counted in these cells (PF_FAILPOINT_COUNT of them, in the shared region) instead of in this process, what was
- * counted before included. NULL takes the counts back; before the cells are unmapped. */
+/* Passages are counted in these cells (PF_FAILPOINT_COUNT of them, in the shared region) instead of in this process,
+ * what was counted before included. NULL takes the counts back; before the cells are unmapped. */
 void pf_failpoints_share(uint32_t *counters);
 /* Whom killpool kills first (0: nobody). */
 void pf_failpoints_pool(int supervisor_pid);

@@ -227,8 +227,8 @@ sluice_status st_table_try_edit(st_graph *graph, const st_view *view, const st_e
 
 /* ---- folds ---- */
 
-/* Edits behind the folded list from which every writer of the table folds along. A fold is void only when another was taken, so
- * the edits stay fewer than this and those of the writers that prepared at one time. */
+/* Edits behind the folded list from which every writer of the table folds along. A fold is void only when another was
+ * taken, so the edits stay fewer than this and those of the writers that prepared at one time. */
 #define ST_FOLD_AT 32u
 
 /* The edits that stand behind a table's folded list, put into its pages (staged under tables/<id>/lists/). It rides

@@ -197,7 +197,7 @@ static sluice_status read_value(const model_column *column, const ref_field *fie
     memcpy(text, field->text ? field->text : "", field->length);
     text[field->length] = '\0';
     if (column->kind == TEXT) {
-        strcpy(ret_text, text);
+        memcpy(ret_text, text, field->length + 1);
         return column->longest && field->length > column->longest ? SLUICE_CONSTRAINT_CHECK : SLUICE_OK;
     }
     long long value = strtoll(text, &end, 10);

@@ -1,6 +1,6 @@
 /*
- * A commit that folds, cut short at every call by the death of its process or by power loss: the list is what it was or what it
- * became, whole, and the next writer folds and goes on.
+ * A commit that folds, cut short at every call by the death of its process or by power loss: the list is what it was or
+ * what it became, whole, and the next writer folds and goes on.
  */
 #include "tests/support/graph_fixture.h"
 #include <stdio.h>
@@ -35,8 +35,9 @@ static bool folding_commit(graph_fixture *fixture, const uint64_t *rows, uint32_
         pf_sha256 digest;
         done = lk_take(fixture->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, pf_deadline_in_ms(1000), &err) == SLUICE_OK;
         if (done)
-            done = st_generation_build(fixture->graph, view, deltas, 1, 0, &manifest, &attachments, &err) == SLUICE_OK &&
-                   st_log_append(fixture->log, &manifest, &attachments, NULL, &outcome, &digest, &err) == SLUICE_OK;
+            done =
+                st_generation_build(fixture->graph, view, deltas, 1, 0, &manifest, &attachments, &err) == SLUICE_OK &&
+                st_log_append(fixture->log, &manifest, &attachments, NULL, &outcome, &digest, &err) == SLUICE_OK;
         lk_release(fixture->locks, LK_BYTE_PUBLISH);
         pf_buffer_free(&manifest);
         pf_buffer_free(&attachments);
@@ -87,7 +88,7 @@ static void a_fold_cut_short_leaves_the_old_list_or_the_new_one(void **state)
     for (uint32_t i = 0; i < ST_FOLD_AT - 1; i++)
         publish_small(&base);
     for (uint32_t i = 0; i < 300; i++)
-        many[i] = ST_ROW_BLOCK + i; /* enough for a dead set in a file of its own, once folded */
+        many[i] = ST_ROW_BLOCK + i;                /* enough for a dead set in a file of its own, once folded */
     assert_true(folding_commit(&base, many, 300)); /* not yet: 31 edits stood before it */
     uint64_t before = look(&base, &folded);
     assert_false(folded);
