@@ -183,6 +183,20 @@ def no_path_of_a_building_machine():
                 yield "%s:%d: a path of some machine: %s" % (path, number, line.strip()[:80])
 
 
+def every_failpoint_is_used():
+    table = "platform/failpoint.h"
+    if not os.path.exists(os.path.join(ROOT, table)):
+        return
+    used = set()
+    for path in files(".c", ".h", folders=list(MODULES)):
+        if not path.startswith("platform/failpoint."):
+            used.update(re.findall(r"\b(?:PF_FAILPOINT\(|PF_FP_)(\w+)", code_of(path)))
+    for number, line in enumerate(text_of(table).split("\n"), 1):
+        match = re.match(r'\s*X\((\w+), "[\w.]+"\)', line)
+        if match and match.group(1) not in used:
+            yield "%s:%d: the failpoint %s is passed nowhere" % (table, number, match.group(1))
+
+
 # Each rule with a breach of it, planted in an otherwise empty tree: a rule that does not see its breach proves nothing.
 RULES = {
     only_platform_asks_the_machine: ("store/x.c", "int f(void)\n{\n    return fsync(3);\n}\n"),
@@ -194,6 +208,7 @@ RULES = {
     files_say_what_they_are_for: ("cli/x.c", "int x;\n"),
     headers_are_guarded_by_their_path: ("cli/x.h", "#ifndef X_H\n#define X_H\n#endif\n"),
     documents_claim_nothing_forbidden: ("docs/x.md", "It is not slow. Sluice is AC" + "ID.\n"),
+    every_failpoint_is_used: ("platform/failpoint.h", '    X(ARM_NEVER, "arm.never")\n'),
     no_path_of_a_building_machine: ("docs/x.md", "See /ro" + "ot/tree.\n"),
 }
 HARMLESS = {
