@@ -136,8 +136,8 @@ void load_payload_drop(load_job *job);
 sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err);
 sluice_status load_catalogue_get(load_job *job, sluice_error *err);
 void load_catalogue_drop(load_job *job);
-/* The least fault that the rows have; of damage only, when bad rows are skipped. */
-void load_rows_least(const load_job *job, bool damage_only, wk_fault *ret_fault);
+/* The least fault that the rows have. */
+void load_rows_least(const load_job *job, wk_fault *ret_fault);
 
 /* load_probes.c: the probe tasks and what they refuse */
 sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err);

@@ -331,7 +331,7 @@ sluice_status load_probes_run(load_job *job, sluice_error *err)
 
     if (firsts == NULL)
         return pf_fail_memory(err);
-    load_rows_least(job, false, &row);
+    load_rows_least(job, &row);
     least = row;
     PF_GOTO(status, done, PF_FAILPOINT(LOAD_BEFORE_KEY_CHECK, err));
     PF_GOTO(

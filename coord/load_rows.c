@@ -301,10 +301,9 @@ done:
     return status;
 }
 
-void load_rows_least(const load_job *job, bool damage_only, wk_fault *ret_fault)
+void load_rows_least(const load_job *job, wk_fault *ret_fault)
 {
     *ret_fault = (wk_fault){0};
     for (uint32_t i = 0; i < job->catalogue.count; i++)
-        if (!damage_only || job->catalogue.items[i].damaged)
-            wk_fault_least(ret_fault, &job->catalogue.items[i].least);
+        wk_fault_least(ret_fault, &job->catalogue.items[i].least);
 }

@@ -214,7 +214,7 @@ static sluice_status leave_out(staging *s, wk_fault *fault, const wk_record *rec
         s->bad_room = room;
     }
     out->bad[out->bad_count++] = (uint32_t)(record->number - out->first_record);
-    return s->stage->reject ? s->stage->reject(s->stage->reject_context, fault, record, err) : SLUICE_OK;
+    return SLUICE_OK;
 }
 
 /* A fault that ends the reading of the file; the rest of it cannot be told apart into records. */

@@ -24,9 +24,6 @@ typedef struct wk_stage {
     bool has_header;       /* record 0 is no data */
     bool compress;
     wk_rows_setup rows;
-    /* Called for every record that is left out (NULL allowed): the rejects file of a skipping load. */
-    sluice_status (*reject)(void *context, const wk_fault *fault, const wk_record *record, sluice_error *err);
-    void *reject_context;
     void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* progress; NULL allowed */
     void *advance_context;
 } wk_stage;

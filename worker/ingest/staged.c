@@ -1,6 +1,5 @@
 #include "worker/ingest/staged.h"
 
-#include "platform/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,21 +186,6 @@ done:
     return status;
 }
 
-/* How many bad offsets are below `offset`. */
-static uint64_t bad_below(const wk_staged *staged, uint64_t offset)
-{
-    uint64_t low = 0, high = staged->bad_count;
-
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (staged->bad[middle] < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 uint64_t wk_staged_record(const wk_staged *staged, uint64_t position)
 {
     /* The i-th bad record lies bad[i] - i good ones behind the start: the first i with bad[i] - i > position counts. */
@@ -215,15 +199,4 @@ uint64_t wk_staged_record(const wk_staged *staged, uint64_t position)
             high = middle;
     }
     return staged->first_record + position + low;
-}
-
-bool wk_staged_position(const wk_staged *staged, uint64_t record, uint64_t *ret_position)
-{
-    uint64_t offset = record - staged->first_record, below = bad_below(staged, offset);
-
-    PF_ASSERT(record >= staged->first_record);
-    if (below < staged->bad_count && staged->bad[below] == offset)
-        return false;
-    *ret_position = offset - below;
-    return true;
 }

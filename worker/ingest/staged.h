@@ -28,9 +28,8 @@ void wk_staged_free(wk_staged *staged); /* its insides; safe on a zeroed one */
 sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluice_error *err);
 sluice_status wk_staged_decode(const void *bytes, size_t length, wk_staged *ret_staged, sluice_error *err);
 
-/* The record in which row `position` of the fragment began, and back (false: that record was left out). */
+/* The record in which row `position` of the fragment began. */
 uint64_t wk_staged_record(const wk_staged *staged, uint64_t position);
-bool wk_staged_position(const wk_staged *staged, uint64_t record, uint64_t *ret_position);
 
 void wk_fault_encode(const wk_fault *fault, st_json *json);
 sluice_status wk_fault_decode(const cJSON *object, wk_fault *ret_fault, sluice_error *err);
