@@ -29,7 +29,7 @@
 
 #define PREFIX       PF_PROBE_PREFIX
 #define NAME_SIZE    48u
-#define CREATE_TRIES 4u
+#define CREATE_TRIES 64u /* a try is lost when another probe sweeps in the moment between folder and lock */
 #define CONTENT      4096u
 #define CHILD_MS     10000 /* until the forked child holds its locks */
 #define RELEASE_MS   1000  /* until the locks of a reaped process must be free */
@@ -425,7 +425,9 @@ static sluice_status clean_up(probe *p)
 {
     if (unlinkat(p->folder, "two", 0) != 0 || unlinkat(p->folder, "lock", 0) != 0)
         return refused_call(p, errno, "a file could not be removed");
-    if (unlinkat(p->parent, p->name, AT_REMOVEDIR) != 0)
+    spoil(PF_PROBE_CLEANUP, p->folder);
+    /* Without its lock the empty folder looks like a dead probe's: another process may have taken it away by now. */
+    if (unlinkat(p->parent, p->name, AT_REMOVEDIR) != 0 && errno != ENOENT)
         return refused_call(p, errno, "a folder could not be removed");
     close_if(&p->folder);
     return SLUICE_OK;
@@ -446,7 +448,7 @@ static const struct {
     {"replace", PF_PROBE_REPLACE, PF_FP_PREFLIGHT_REPLACE, false, replace},
     {"dir_sync", PF_PROBE_DIR_SYNC, PF_FP_PREFLIGHT_DIR_SYNC, false, sync_folders},
     {"map", PF_PROBE_MAP, PF_FP_PREFLIGHT_MAP, false, map_file},
-    {"cleanup", PF_PROBE_CLEANUP, PF_FP_PREFLIGHT_CLEANUP, false, clean_up},
+    {"cleanup", PF_PROBE_CLEANUP, PF_FP_PREFLIGHT_CLEANUP, true, clean_up},
 };
 
 static sluice_status pass_failpoint(pf_failpoint point, sluice_error *err)

@@ -452,6 +452,44 @@ static void a_probe_whose_folder_is_swept_too_early_starts_again(void **state)
     free(parent);
 }
 
+static void sweep_now(void *context, pf_probe_phase phase, int folder)
+{
+    sluice_error e;
+
+    (void)folder;
+    if (phase != PF_PROBE_CLEANUP)
+        return;
+    pf_preflight_spoil(NULL, NULL);
+    assert_int_equal(pf_preflight_probe(context, NULL, &e), SLUICE_OK);
+}
+
+static void a_probe_whose_folder_is_swept_while_it_cleans_up_passes(void **state)
+{
+    char *parent = test_path(*state, "parent");
+
+    pf_preflight_spoil(sweep_now, parent); /* another probe comes between the removal of the lock and of the folder */
+    ASSERT_OK(pf_preflight_probe(parent, NULL, &err));
+    assert_nothing_left(state);
+    free(parent);
+}
+
+static void many_probes_at_once_all_pass(void **state)
+{
+    /* Sixteen commands meet a graph that has no evidence yet: each sweeps while others make, clean up and remove. */
+    char *parent = test_path(*state, "parent");
+    victim one = {parent, ""};
+    pid_t children[16];
+
+    for (unsigned round = 0; round < 10; round++) {
+        for (size_t i = 0; i < sizeof children / sizeof children[0]; i++)
+            children[i] = test_child(probe_and_die, &one);
+        for (size_t i = 0; i < sizeof children / sizeof children[0]; i++)
+            test_child_expect_exit(children[i], 0);
+        assert_nothing_left(state);
+    }
+    free(parent);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, with_folder, without_folder)
@@ -468,6 +506,8 @@ int main(void)
         WITH(a_live_probe_is_left_alone_by_others),
         WITH(only_what_a_probe_makes_is_swept),
         WITH(a_probe_whose_folder_is_swept_too_early_starts_again),
+        WITH(a_probe_whose_folder_is_swept_while_it_cleans_up_passes),
+        WITH(many_probes_at_once_all_pass),
     };
     return cmocka_run_group_tests_name("preflight probe", tests, NULL, NULL);
 }
