@@ -38,6 +38,7 @@ typedef struct graph_status {
     uint32_t branch_count;
     gate_status *gates;
     uint32_t gate_count;
+    uint64_t unknown_entries; /* of the graph's folder: not ours, kept (L-051) */
     co_recovered *intents;
     uint32_t intent_count;
 } graph_status;
@@ -182,6 +183,7 @@ static sluice_status gather(cli_run *run, graph_status *status, sluice_error *er
     PF_TRY(st_ref_list(status->graph, add_branch, status, err));
     for (uint32_t i = 0; i < status->branch_count; i++)
         PF_TRY(gather_branch(status, i, err));
+    PF_TRY(st_graph_unknown_entries(status->graph, &status->unknown_entries, err));
     return co_recover(status->graph, CO_RECOVER_PROBE, 0, NULL, 0, add_intent, status, err);
 }
 
@@ -293,6 +295,8 @@ static sluice_status print_document(cli_run *run, const graph_status *status, sl
     st_json_bool(json, filesystem->journal);
     put_branches(json, status);
     put_intents(json, status);
+    st_json_name(json, "unknown_entries");
+    st_json_unsigned(json, status->unknown_entries);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -361,6 +365,10 @@ static sluice_status print_lines(cli_run *run, const graph_status *status, sluic
     for (uint32_t i = 0; i < status->gate_count; i++)
         PF_TRY(cli_print(run, err, "held: %s of %s\n", status->gates[i].gate,
                          status->branches[status->gates[i].branch].name));
+    if (status->unknown_entries > 0)
+        PF_TRY(cli_print(run, err, "\n%llu %s not Sluice's in the graph's folder\n",
+                         (unsigned long long)status->unknown_entries,
+                         status->unknown_entries == 1 ? "entry that is" : "entries that are"));
     return SLUICE_OK;
 }
 

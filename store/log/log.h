@@ -97,7 +97,7 @@ typedef enum st_append_outcome {
 sluice_status st_log_append(st_log *log, const pf_buffer *manifest, const pf_buffer *attachments,
                             const st_opening_source *opening, st_append_outcome *ret_outcome, pf_sha256 *ret_digest,
                             sluice_error *err);
-/* Syncs the mark when this handle wrote it since: when idle, on closing (st_log_close does it) and after a segment
+/* Syncs the mark when this handle wrote it since: on closing (st_log_close does it) and after a segment
  * switch. */
 sluice_status st_log_sync_mark(st_log *log, sluice_error *err);
 /* SLUICE_OK, or SUSPECT when a mark file is there or was set by this process. */

@@ -164,11 +164,6 @@ const st_view *st_snapshot_view(const st_snapshot *snapshot)
     return snapshot->view;
 }
 
-st_graph *st_snapshot_graph(const st_snapshot *snapshot)
-{
-    return snapshot->graph;
-}
-
 sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, const st_type_def **ret_type,
                                sluice_error *err)
 {

@@ -19,7 +19,6 @@ sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *
                                sluice_error *err);
 void st_snapshot_close(st_snapshot *snapshot); /* NULL allowed */
 const st_view *st_snapshot_view(const st_snapshot *snapshot);
-st_graph *st_snapshot_graph(const st_snapshot *snapshot);
 /* The type by name; NOT_FOUND... as USAGE (unknown type) with the nearest name as hint. */
 sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, const st_type_def **ret_type,
                                sluice_error *err);

@@ -217,6 +217,12 @@ class Spine(ProgramTest):
         self.assertGreater(types["Person"]["fragments"], 0)
         self.assertEqual((status["intents"], status["gates"]), ([], []))
         self.assertIn("branch main", self.done("status", "G").out)
+        self.assertEqual(status["unknown_entries"], 0)
+        with open(os.path.join(self.path("G"), "notes.txt"), "w") as file:
+            file.write("not ours")
+        self.assertEqual(self.done("status", "G", "--json").document["unknown_entries"], 1)
+        self.assertIn("1 entry that is not Sluice's", self.done("status", "G").out)
+        self.assertTrue(os.path.exists(os.path.join(self.path("G"), "notes.txt")))
 
     def test_verify_recover_and_gc_find_nothing_to_do(self):
         self.fill()
