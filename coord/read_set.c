@@ -29,6 +29,7 @@ static const conflict_rule rules[] = {
     {CO_READ_UNIQUE_ABSENT, "unique-absent", SPACE(UNIQUE_SET), true, false, false},
     {CO_READ_EDGES_EMPTY, "edges-empty", SPACE(ENDPOINT_USED), false, false, true},
     {CO_READ_COUNT, "count", SPACE(ENDPOINT_USED), false, true, false},
+    {CO_READ_ROW, "row", SPACE(KEY_INSERTED) | SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false},
     {CO_READ_WHOLE_TABLE, "whole-table", ~0u, false, false, false},
 };
 static_assert(sizeof rules / sizeof rules[0] == CO_READ_KIND_COUNT, "each kind of read has its rule");

@@ -13,6 +13,7 @@ typedef enum co_read_kind {
     CO_READ_UNIQUE_ABSENT, /* meets UNIQUE_SET of that table and tuple */
     CO_READ_EDGES_EMPTY,   /* no incident edges (set.table: the node table): meets ENDPOINT_USED */
     CO_READ_COUNT, /* cardinality of a node in an edge type (set.table: the edge table): meets ENDPOINT_USED of it */
+    CO_READ_ROW,   /* a key's row as it stands, or its absence: meets KEY_INSERTED, KEY_DELETED, ROW_UPDATED */
     CO_READ_WHOLE_TABLE, /* meets everything of that table */
     CO_READ_KIND_COUNT   /* each has a rule in the table of read_set.c; a static assertion counts them */
 } co_read_kind;

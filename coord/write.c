@@ -152,7 +152,7 @@ static sluice_status count_restart(co_run *run, sluice_error *err)
     bool met = run->finding == CO_MET;
     if (!pf_id_is_nil(&run->request.if_head) && run->finding == CO_MOVED)
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");
-    if (!adapter->replays)
+    if (!adapter->replays || run->writer->once)
         return pf_fail(err, met ? SLUICE_WRITE_CONFLICT : SLUICE_READ_SET_CHANGED,
                        "another commit changed what this write read");
     if (run->restarts >= adapter->retry_budget) {

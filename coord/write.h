@@ -96,6 +96,7 @@ typedef struct co_writer {
     sluice_status (*payload)(void *context, co_write *write, sluice_error *err);
     /* Called for each plan, with write->base and write->plan_number new. */
     sluice_status (*plan)(void *context, co_write *write, sluice_error *err);
+    bool once; /* a conflict ends it, also where the adapter replays: the user decides anew (overwrite) */
 } co_writer;
 
 /* Runs A to H. On failure err carries phase, committed, acknowledged, operation and commit id. The executor's fence

@@ -92,6 +92,21 @@ static void each_kind_of_read_meets_its_spaces_and_no_others(void **state)
     }
 }
 
+static void a_row_that_was_read_meets_whatever_happens_to_its_key(void **state)
+{
+    (void)state;
+    co_read_set set = {0};
+    add(&set, CO_READ_ROW, 64, 0, low, 3);
+    for (unsigned space = 0; space < ST_SPACE_COUNT; space++) {
+        bool want = space == ST_SPACE_KEY_INSERTED || space == ST_SPACE_KEY_DELETED || space == ST_SPACE_ROW_UPDATED ||
+                    space == ST_SPACE_WHOLE_TABLE;
+        assert_int_equal(meets(&set, changes_of(64, (st_space)space, 0, high, 2)), want);
+        assert_int_equal(meets(&set, changes_of(64, (st_space)space, 0, far_off, 2)), space == ST_SPACE_WHOLE_TABLE);
+        assert_false(meets(&set, changes_of(65, (st_space)space, 0, high, 2)));
+    }
+    co_read_set_free(&set);
+}
+
 static void another_table_or_unique_tuple_is_not_met(void **state)
 {
     (void)state;
@@ -214,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_read_meets_its_spaces_and_no_others),
+        cmocka_unit_test(a_row_that_was_read_meets_whatever_happens_to_its_key),
         cmocka_unit_test(another_table_or_unique_tuple_is_not_met),
         cmocka_unit_test(a_missing_change_set_is_everything),
         cmocka_unit_test(a_whole_table_read_meets_any_change_of_it),
