@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_PER_TASK 256u /* of staged files: see worker/ingest/stage.h */
-#define STOP_NAME      "stop"
+#define STOP_NAME "stop"
 
 /* ---- the payload: under which schema rows are staged ---- */
 
@@ -201,7 +200,7 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
     if (behind || file->fault.present)
         return SLUICE_OK;
     wk_stage request = {.spool = &job->spool,
-                        .number = ((uint64_t)job->payload.number << 40) + (uint64_t)task * NAMES_PER_TASK,
+                        .number = ((uint64_t)job->payload.number << 40) + (uint64_t)task * WK_SINK_NAMES,
                         .view = load_chunk_view(job, input, chunk),
                         .argument = input,
                         .chunk = chunk,

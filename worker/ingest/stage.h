@@ -6,18 +6,18 @@
 #ifndef WORKER_INGEST_STAGE_H
 #define WORKER_INGEST_STAGE_H
 
-#include "store/fragment/key.h"
 #include "worker/ingest/locate.h"
 #include "worker/ingest/rows.h"
+#include "worker/ingest/sink.h"
 #include "worker/ingest/spool.h"
 #include "worker/ingest/staged.h"
 
-#define WK_BATCH_ROWS  65536u
+#define WK_BATCH_ROWS  WK_SINK_ROWS
 #define WK_BATCH_BYTES (UINT64_C(8) << 20) /* of input */
 
 typedef struct wk_stage {
     const wk_spool *spool; /* volume and attempt */
-    uint64_t number;       /* of the names of its files: the first of 256 that are this task's alone */
+    uint64_t number;       /* of the names of its files: the first of WK_SINK_NAMES that are this task's alone */
     wk_chunk_view view;
     uint32_t argument, chunk;
     const wk_shape *shape; /* of the whole file */
@@ -29,15 +29,5 @@ typedef struct wk_stage {
 } wk_stage;
 
 sluice_status wk_stage_chunk(const wk_stage *stage, wk_staged *ret_staged, sluice_error *err);
-
-/* Which runs the fragments of a type have, in order: columns are indexes into the type's layout. */
-typedef struct wk_run_plan {
-    st_run_use use;
-    uint32_t unique;
-    uint32_t columns[ST_KEY_LEAVES_MAX];
-    uint32_t count;
-} wk_run_plan;
-/* At most 3 + the number of unique tuples; the caller frees the array. */
-sluice_status wk_run_plans(const st_type_def *type, wk_run_plan **ret_plans, uint32_t *ret_count, sluice_error *err);
 
 #endif
