@@ -10,13 +10,13 @@
 
 enum { EXPORT_FORMAT, EXPORT_FORCE, EXPORT_BRANCH, EXPORT_AT, EXPORT_OPTIONS };
 static const cli_option export_options[EXPORT_OPTIONS] = {
-    [EXPORT_FORMAT] = {"format", 0, CLI_CHOICE, "csv|jsonl", "what to write (default: csv)"},
+    [EXPORT_FORMAT] = {"format", 0, CLI_CHOICE, "csv|jsonl|arrow", "what to write (default: csv)"},
     [EXPORT_FORCE] = {"force", 0, CLI_FLAG, NULL, "replace files that are there"},
     [EXPORT_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
     [EXPORT_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id or a generation number instead of the head"},
 };
-static const char *const extensions[] = {"csv", "jsonl"};
-static const cli_format formats[] = {CLI_FORMAT_CSV, CLI_FORMAT_JSONL};
+static const char *const extensions[] = {"csv", "jsonl", "arrow"};
+static const cli_format formats[] = {CLI_FORMAT_CSV, CLI_FORMAT_JSONL, CLI_FORMAT_ARROW_FILE};
 
 static sluice_status write_rows(cli_place *place, const st_type_def *type, cli_format format, pf_output *out,
                                 uint64_t *ret_rows, sluice_error *err)
@@ -46,8 +46,7 @@ static sluice_status write_rows(cli_place *place, const st_type_def *type, cli_f
             break;
         for (uint32_t i = 0; i < count; i++)
             columns[i] = &batch->columns[i];
-        for (uint64_t row = 0; row < batch->rows; row++)
-            PF_GOTO(status, done, cli_rows_add(&rows, columns, row, batch->row_ids[row], err));
+        PF_GOTO(status, done, cli_rows_add_batch(&rows, columns, batch, err));
         *ret_rows += batch->rows;
     }
     status = cli_rows_end(&rows, err);
@@ -147,7 +146,7 @@ done:
 
 const cli_command cli_export = {.name = "export",
                                 .operands = "GRAPH DIR",
-                                .summary = "Write every type into a file of its own: DIR/TYPE.csv or .jsonl.",
+                                .summary = "Write every type into a file of its own: DIR/TYPE.csv, .jsonl or .arrow.",
                                 .options = export_options,
                                 .option_count = EXPORT_OPTIONS,
                                 .least = 2,

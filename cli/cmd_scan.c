@@ -17,8 +17,8 @@ static const cli_option scan_options[SCAN_OPTIONS] = {
                     "only rows that meet comparisons joined by and: age >= 18 and name != 'Ada'"},
     [SCAN_ORDER] = {"order-by", 0, CLI_CHOICE, "key", "sort by key (edges by both ends); keeps the rows in memory"},
     [SCAN_LIMIT] = {"limit", 0, CLI_NUMBER, "N", "print no more than N rows"},
-    [SCAN_FORMAT] = {"format", 0, CLI_CHOICE, "table|csv|jsonl",
-                     "how to print rows (default: table; with --json: jsonl)"},
+    [SCAN_FORMAT] = {"format", 0, CLI_CHOICE, "table|csv|jsonl|arrow",
+                     "how to print rows (default: table; with --json: jsonl; arrow: an IPC stream)"},
     [SCAN_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
     [SCAN_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id or a generation number instead of the head"},
 };
@@ -159,6 +159,14 @@ static void bind_columns(scan_plan *scan, const st_batch *batch)
         scan->printed_columns[i] = scan->columns[scan->printed[i]];
 }
 
+static sluice_status print_batch(scan_plan *scan, const st_batch *batch, sluice_error *err)
+{
+    st_batch part = *batch;
+    part.rows = batch->rows < scan->left ? batch->rows : scan->left;
+    scan->left -= part.rows;
+    return cli_rows_add_batch(&scan->rows, scan->printed_columns, &part, err);
+}
+
 static sluice_status print_row(scan_plan *scan, uint64_t row, uint64_t row_id, sluice_error *err)
 {
     PF_TRY(cli_rows_add(&scan->rows, scan->printed_columns, row, row_id, err));
@@ -181,6 +189,12 @@ static sluice_status walk(cli_place *place, scan_plan *scan, bool limited, row_f
         if (!batch)
             break;
         bind_columns(scan, batch);
+        if (limited && !scan->filter) {
+            PF_GOTO(status, done, print_batch(scan, batch, err));
+            if (scan->left == 0)
+                break;
+            continue;
+        }
         for (uint64_t row = 0; row < batch->rows; row++) {
             if (limited && scan->left == 0)
                 goto done;

@@ -138,6 +138,9 @@ sluice_status cli_rows_begin(cli_rows *rows, cli_format format, pf_output *out, 
         return print_line(rows, err);
     case CLI_FORMAT_JSONL:
         return prepare_json_names(rows, err);
+    case CLI_FORMAT_ARROW:
+    case CLI_FORMAT_ARROW_FILE:
+        return cli_arrow_begin(out, format == CLI_FORMAT_ARROW_FILE, specs, count, row_id, &rows->arrow, err);
     }
     return SLUICE_OK;
 }
@@ -237,12 +240,27 @@ sluice_status cli_rows_add(cli_rows *rows, const st_column *const *columns, uint
         return add_csv_row(rows, columns, row, row_id, err);
     case CLI_FORMAT_JSONL:
         return add_json_row(rows, columns, row, row_id, err);
+    case CLI_FORMAT_ARROW:
+    case CLI_FORMAT_ARROW_FILE:
+        return cli_arrow_add(rows->arrow, columns, row, 1, &row_id, err);
     }
+    return SLUICE_OK;
+}
+
+sluice_status cli_rows_add_batch(cli_rows *rows, const st_column *const *columns, const st_batch *batch,
+                                 sluice_error *err)
+{
+    if (rows->arrow)
+        return cli_arrow_add(rows->arrow, columns, 0, batch->rows, batch->row_ids, err);
+    for (uint64_t row = 0; row < batch->rows; row++)
+        PF_TRY(cli_rows_add(rows, columns, row, batch->row_ids[row], err));
     return SLUICE_OK;
 }
 
 sluice_status cli_rows_end(cli_rows *rows, sluice_error *err)
 {
+    if (rows->arrow)
+        return cli_arrow_end(rows->arrow, err);
     return rows->format == CLI_FORMAT_TABLE && rows->table.columns > 0 ? cli_table_end(&rows->table, err) : SLUICE_OK;
 }
 
@@ -252,6 +270,7 @@ void cli_rows_free(cli_rows *rows)
     pf_buffer_free(&rows->line);
     pf_buffer_free(&rows->names);
     free(rows->name_ends);
+    cli_arrow_free(rows->arrow);
     *rows = (cli_rows){0};
 }
 

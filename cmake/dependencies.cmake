@@ -6,12 +6,13 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_package(roaring REQUIRED CONFIG) # the one that Debian ships without a pkg-config file
 
 add_library(sluice_external INTERFACE)
 target_link_libraries(sluice_external INTERFACE PkgConfig::CJSON PkgConfig::UUID PkgConfig::XXHASH PkgConfig::CRYPTO
-  PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::PCRE2 roaring::roaring m)
+  PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZ4 PkgConfig::PCRE2 roaring::roaring m)
 if(SLUICE_JEMALLOC AND NOT SLUICE_SANITIZE)
   pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
   target_link_libraries(sluice_external INTERFACE PkgConfig::JEMALLOC)
