@@ -54,7 +54,7 @@ static void find_header(load_spec *spec, uint32_t number)
 {
     load_input *input = &spec->inputs[number];
 
-    input->has_header = !input->dialect.no_header;
+    input->has_header = wk_format_find(input->format)->has_header && !input->dialect.no_header;
     input->header_of = number;
     for (uint32_t i = 0; input->dialect.header_first_only && i < number; i++)
         if (strcmp(spec->inputs[i].type, input->type) == 0) {
@@ -73,7 +73,8 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
     input->path = given->path;
     PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &input->packing,
                               err));
-    if (input->format != WK_FORMAT_CSV)
+    const wk_format_ops *format = wk_format_find(input->format);
+    if (format == NULL)
         return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
                                "%s: this version loads CSV and TSV", given->path);
     find_header(spec, number);

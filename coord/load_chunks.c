@@ -24,8 +24,12 @@ sluice_status load_files_open(load_job *job, sluice_error *err)
     job->files = calloc((size_t)spec->input_count + 1, sizeof *job->files);
     if (job->files == NULL)
         return pf_fail_memory(err);
-    for (uint32_t i = 0; i < spec->input_count; i++)
-        wk_lexer_make(&job->files[i].lexer, &spec->inputs[i].dialect);
+    for (uint32_t i = 0; i < spec->input_count; i++) {
+        wk_input *input = &job->files[i].input;
+        input->format = wk_format_find(spec->inputs[i].format);
+        input->dialect = &spec->inputs[i].dialect;
+        input->format->prepare(input);
+    }
     return SLUICE_OK;
 }
 
@@ -37,10 +41,10 @@ static sluice_status open_source(load_job *job, uint32_t input, sluice_error *er
     if (from->spooled)
         PF_TRY(load_spool_open(job, input, err));
     else
-        file->source = (wk_source){.context = from->file, .size = from->identity.size, .read = read_input};
+        file->input.source = (wk_source){.context = from->file, .size = from->identity.size, .read = read_input};
     /* A mark that is none of ours is the header's fault to report; the boundary pass reads bytes. */
-    if (wk_source_skip_mark(&file->source, &file->mark, NULL) != SLUICE_OK)
-        file->mark = 0;
+    if (wk_source_skip_mark(&file->input.source, &file->input.mark, NULL) != SLUICE_OK)
+        file->input.mark = 0;
     return SLUICE_OK;
 }
 
@@ -53,7 +57,7 @@ sluice_status load_chunks_get(load_job *job, sluice_error *err)
     for (uint32_t i = 0; i < job->spec->input_count; i++) {
         load_file *file = &job->files[i];
         PF_TRY(open_source(job, i, err));
-        uint64_t count = (file->source.size + job->spec->chunk - 1) / job->spec->chunk;
+        uint64_t count = (file->input.source.size + job->spec->chunk - 1) / job->spec->chunk;
         file->first_task = (uint32_t)chunks;
         file->chunks =
             count ? (uint32_t)count : 1; /* an empty file has a chunk, too: somebody must say that it is empty */
@@ -96,11 +100,10 @@ void load_find_chunk(const load_job *job, uint32_t task, uint32_t *ret_input, ui
 wk_chunk_view load_chunk_view(const load_job *job, uint32_t input, uint32_t chunk)
 {
     const load_file *file = &job->files[input];
-    return (wk_chunk_view){.lexer = &file->lexer,
-                           .source = &file->source,
+    return (wk_chunk_view){.input = &file->input,
+                           .columns = &file->columns,
                            .start = (uint64_t)chunk * job->spec->chunk,
                            .place = &file->places[chunk],
-                           .fields = file->mapping.field_count,
                            .piece = job->spec->piece};
 }
 
@@ -114,7 +117,7 @@ static void boundary_name(uint32_t task, char ret_name[WK_SPOOL_NAME])
 static sluice_status scan_chunk(load_job *job, const load_file *file, uint32_t chunk, wk_boundaries *ret_boundaries,
                                 sluice_error *err)
 {
-    uint64_t start = (uint64_t)chunk * job->spec->chunk, left = file->source.size - start;
+    uint64_t start = (uint64_t)chunk * job->spec->chunk, left = file->input.source.size - start;
     size_t length = (size_t)(left < job->spec->chunk ? left : job->spec->chunk);
     size_t wanted = length + (left > length); /* and the byte behind, which may decide about the last one */
     uint8_t *bytes = malloc(wanted + WK_LEX_SLACK);
@@ -123,11 +126,11 @@ static sluice_status scan_chunk(load_job *job, const load_file *file, uint32_t c
     if (bytes == NULL)
         return pf_fail_memory(err);
     memset(bytes + wanted, 0, WK_LEX_SLACK);
-    status = wk_source_read(&file->source, start, bytes, wanted, err);
+    status = wk_source_read(&file->input.source, start, bytes, wanted, err);
     if (status == SLUICE_OK) {
-        size_t mark = chunk == 0 ? (size_t)file->mark : 0;
-        wk_boundary_chunk(&file->lexer, bytes, length, mark, job->spec->piece,
-                          wanted > length ? bytes[length] : WK_AT_END, ret_boundaries);
+        size_t mark = chunk == 0 ? (size_t)file->input.mark : 0;
+        file->input.format->scan(&file->input, bytes, length, mark, job->spec->piece,
+                                 wanted > length ? bytes[length] : WK_AT_END, ret_boundaries);
     }
     free(bytes);
     return status;
@@ -188,7 +191,8 @@ sluice_status load_places_get(load_job *job, sluice_error *err)
         }
         for (uint32_t c = 0; c < file->chunks; c++)
             PF_GOTO(status, done, read_boundaries(job, file->first_task + c, &buffer, &boundaries[c], err));
-        wk_boundaries_join(boundaries, file->chunks, file->places, &file->shape);
+        PF_GOTO(status, done,
+                file->input.format->join(&file->input, boundaries, file->chunks, file->places, &file->shape, err));
     }
     job->has_places = true;
 done:

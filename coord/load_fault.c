@@ -31,11 +31,11 @@ static void add_field(key_words *words, wk_record *record, uint32_t field)
     const load_file *file = &words->job->files[words->input];
     char shown[WK_SHOWN_ROOM];
     size_t length;
-    const char *text = wk_csv_text(&file->lexer, record, field, &length);
+    const char *text = file->input.format->text(&file->input, record, field, &length);
 
     if (words->fields++ == 0)
         words->column = field;
-    add_word(words->names, sizeof words->names, file->mapping.targets[field].name);
+    add_word(words->names, sizeof words->names, record->mapping->targets[field].name);
     add_word(words->values, sizeof words->values, wk_shown(text, length, shown));
 }
 
@@ -43,7 +43,7 @@ static void add_field(key_words *words, wk_record *record, uint32_t field)
 static sluice_status take_words(void *context, wk_record *record, sluice_error *err)
 {
     key_words *words = context;
-    const wk_mapping *mapping = &words->job->files[words->input].mapping;
+    const wk_mapping *mapping = record->mapping;
 
     (void)err;
     words->line = record->line;

@@ -54,16 +54,12 @@ typedef struct load_spec {
 
 typedef struct load_file { /* an input, once its chunks are known */
     uint32_t chunks, first_task;
-    uint64_t mark; /* bytes of its byte-order mark */
-    wk_lexer lexer;
     pf_file *spool; /* NULL: the input itself is read */
-    wk_source source;
+    wk_input input;
     wk_chunk *places;
     wk_shape shape;
-    /* under the payload's schema: */
-    const st_type_def *type;
-    wk_mapping mapping;
-    wk_fault fault; /* of its header; then it has no mapping */
+    wk_columns columns; /* under the payload's schema */
+    wk_fault fault;     /* of its header; then it has no mapping */
 } load_file;
 
 typedef struct load_payload {

@@ -19,56 +19,24 @@ static void payload_name(uint32_t number, char ret_name[WK_SPOOL_NAME])
     (void)snprintf(ret_name, WK_SPOOL_NAME, "payload-%u", number);
 }
 
-/* The columns of an input, from its header or its dialect. What is wrong with a header is kept as a fault. */
+/* The columns of an input. What is wrong with a header is kept as a fault. */
 static sluice_status map_columns(load_job *job, uint32_t number, sluice_error *err)
 {
     const load_input *input = &job->spec->inputs[number];
     load_file *file = &job->files[number];
-    const load_file *owner = &job->files[input->header_of];
-    pf_buffer storage = {0};
-    wk_name *names = NULL;
-    uint32_t count = 0;
-    uint64_t line = 1, mark = 0;
-    sluice_error error = {0};
-    sluice_status status;
 
-    file->fault = (wk_fault){0};
-    if (input->dialect.no_header)
-        PF_GOTO(status, done, wk_columns_given(file->type, input->dialect.columns, &storage, &names, &count, err));
-    else {
-        status = wk_source_skip_mark(&owner->source, &mark, &error);
-        if (status == SLUICE_INPUT_SYNTAX)
-            wk_fault_from_error(&file->fault, &error);
-        else if (status == SLUICE_OK)
-            status =
-                wk_header_read(&owner->lexer, &owner->source, mark, &storage, &names, &count, &line, &file->fault, err);
-        else if (err)
-            *err = error;
-        if (file->fault.present)
-            status = SLUICE_OK;
-    }
-    if (status == SLUICE_OK && !file->fault.present)
-        status = wk_mapping_make(job->payload.schema, file->type, names, count, job->spec->options->ignore_unknown,
-                                 &file->mapping, &file->fault, err);
-    if (status == SLUICE_OK && file->fault.present && input->dialect.no_header) {
-        status =
-            pf_fail_private(err, SLUICE_USAGE, "--columns does not fit the type", "--columns: %s", file->fault.text);
-        if (file->fault.hint[0])
-            pf_hint(err, "%s", file->fault.hint);
-    }
+    file->fault = (wk_fault){.line = 1};
+    PF_TRY(
+        file->input.format->map(&file->input, &job->files[input->header_of].input, &file->columns, &file->fault, err));
     file->fault.argument = input->header_of;
-    file->fault.line = line;
-done:
-    free(names);
-    pf_buffer_free(&storage);
-    return status;
+    return SLUICE_OK;
 }
 
 void load_payload_drop(load_job *job)
 {
     for (uint32_t i = 0; job->files && i < job->spec->input_count; i++) {
-        wk_mapping_free(&job->files[i].mapping);
-        job->files[i].type = NULL;
+        wk_mapping_free(&job->files[i].columns.mapping);
+        job->files[i].columns = (wk_columns){0};
     }
     st_schema_free(job->payload.schema);
     job->payload = (load_payload){0};
@@ -95,8 +63,10 @@ sluice_status load_payload_get(load_job *job, uint32_t number, sluice_error *err
     PF_GOTO(status, done, st_schema_fetch(job->spool.volume, &job->payload.identity, &job->payload.schema, err));
     for (uint32_t i = 0; i < job->spec->input_count; i++) {
         load_file *file = &job->files[i];
-        file->type = st_schema_find(job->payload.schema, job->spec->inputs[i].type);
-        if (file->type == NULL) {
+        file->columns = (wk_columns){.schema = job->payload.schema,
+                                     .type = st_schema_find(job->payload.schema, job->spec->inputs[i].type),
+                                     .ignore_unknown = job->spec->options->ignore_unknown};
+        if (file->columns.type == NULL) {
             status = pf_fail_private(err, SLUICE_USAGE, "an input names an unknown type", "there is no type \"%s\"",
                                      job->spec->inputs[i].type);
             goto done;
@@ -148,7 +118,7 @@ static void staged_name(uint32_t payload, uint32_t task, char ret_name[WK_SPOOL_
 static bool is_end_of_earlier(const load_job *job, const st_type_def *type, uint32_t last)
 {
     for (uint32_t i = 0; i <= last && i < job->spec->input_count; i++) {
-        const st_type_def *edge = job->files[i].type;
+        const st_type_def *edge = job->files[i].columns.type;
         if (edge->edge &&
             (&job->payload.schema->types[edge->from] == type || &job->payload.schema->types[edge->to] == type))
             return true;
@@ -172,7 +142,7 @@ static sluice_status is_behind_stop(load_job *job, uint32_t input, uint32_t chun
     if (status == SLUICE_OK && found && buffer.length == sizeof stop) {
         memcpy(stop, buffer.data, sizeof stop);
         bool behind = input > stop[0] || (input == stop[0] && chunk > stop[1]);
-        *ret_behind = behind && !is_end_of_earlier(job, job->files[input].type, stop[0]);
+        *ret_behind = behind && !is_end_of_earlier(job, job->files[input].columns.type, stop[0]);
     }
     pf_buffer_free(&buffer);
     return status;
@@ -191,7 +161,7 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
     const load_file *file = &job->files[input];
     bool behind = false;
 
-    *ret_staged = (wk_staged){.table = file->type->table, .argument = input, .chunk = chunk};
+    *ret_staged = (wk_staged){.table = file->columns.type->table, .argument = input, .chunk = chunk};
     PF_TRY(is_behind_stop(job, input, chunk, &behind, err));
     if (file->fault.present) {
         ret_staged->damaged = true;
@@ -207,11 +177,6 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
                         .shape = &file->shape,
                         .has_header = job->spec->inputs[input].has_header,
                         .compress = job->spec->options->compress,
-                        .rows = {.schema = job->payload.schema,
-                                 .type = file->type,
-                                 .mapping = &file->mapping,
-                                 .lexer = &file->lexer,
-                                 .null_token = job->spec->inputs[input].dialect.null_token},
                         .advance = advance,
                         .advance_context = job};
     return wk_stage_chunk(&request, ret_staged, err);

@@ -159,6 +159,6 @@ sluice_status load_spool_open(load_job *job, uint32_t input, sluice_error *err)
     if (file->spool == NULL)
         PF_TRY(pf_open(job->spool.volume, path, PF_READ, &file->spool, err));
     PF_TRY(pf_file_stat(file->spool, &stat, err));
-    file->source = (wk_source){.context = file->spool, .size = stat.size, .read = read_spool};
+    file->input.source = (wk_source){.context = file->spool, .size = stat.size, .read = read_spool};
     return SLUICE_OK;
 }

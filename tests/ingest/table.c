@@ -34,18 +34,17 @@ static void print_rows(FILE *out, wk_rows *rows)
     pf_buffer_free(&buffer);
 }
 
-static void read_records(FILE *out, wk_rows *rows, const wk_lexer *lexer, const wk_source *source, uint64_t mark,
-                         bool header, uint32_t fields, size_t piece)
+static void read_records(FILE *out, wk_rows *rows, const wk_chunk_view *view, bool header)
 {
-    wk_csv_start start = {.offset = mark, .line = 1, .piece = piece, .fields = fields};
-    wk_csv *csv;
+    const wk_format_ops *format = view->input->format;
+    void *reader;
     wk_record *record;
     wk_fault fault = {0};
     sluice_error err;
 
-    ASSERT_OK(wk_csv_open(lexer, source, &start, &csv, &err));
+    ASSERT_OK(format->open(view, &reader, &err));
     for (;;) {
-        ASSERT_OK(wk_csv_next(csv, &record, &err));
+        ASSERT_OK(format->next(reader, &record, &err));
         if (record == NULL)
             break;
         if (header && record->number == 0)
@@ -58,7 +57,7 @@ static void read_records(FILE *out, wk_rows *rows, const wk_lexer *lexer, const 
             wk_rows_reset(rows);
         }
     }
-    wk_csv_close(csv);
+    format->close(reader);
 }
 
 char *table_read(const table_request *request)
@@ -68,46 +67,40 @@ char *table_read(const table_request *request)
     wk_dialect dialect;
     wk_format format;
     wk_packing packing;
-    wk_lexer lexer;
     wk_memory_source memory = {request->text, request->length ? request->length : strlen(request->text)};
-    wk_source source = wk_source_of_memory(&memory);
-    wk_mapping mapping = {0};
-    wk_fault fault = {0};
-    wk_name *names = NULL;
-    uint32_t count = 0;
-    uint64_t line = 1, mark = 0;
-    pf_buffer storage = {0};
+    wk_input input = {.source = wk_source_of_memory(&memory), .dialect = &dialect};
+    wk_columns columns = {.ignore_unknown = request->ignore_unknown};
+    wk_fault fault = {.line = 1};
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
 
     assert_non_null(out);
     ASSERT_OK(st_schema_parse(request->schema, strlen(request->schema), "schema", &schema, &err));
-    const st_type_def *type = st_schema_find(schema, request->type);
-    assert_non_null(type);
-    ASSERT_OK(wk_dialect_resolve(&request->dialect, "test.csv", &dialect, &format, &packing, &err));
-    wk_lexer_make(&lexer, &dialect);
-    ASSERT_OK(wk_source_skip_mark(&source, &mark, &err));
-    if (dialect.no_header)
-        ASSERT_OK(wk_columns_given(type, dialect.columns, &storage, &names, &count, &err));
-    else
-        ASSERT_OK(wk_header_read(&lexer, &source, mark, &storage, &names, &count, &line, &fault, &err));
-    if (!fault.present)
-        ASSERT_OK(wk_mapping_make(schema, type, names, count, request->ignore_unknown, &mapping, &fault, &err));
+    columns.schema = schema;
+    columns.type = st_schema_find(schema, request->type);
+    assert_non_null(columns.type);
+    ASSERT_OK(wk_dialect_resolve(&request->dialect, request->name ? request->name : "test.csv", &dialect, &format,
+                                 &packing, &err));
+    input.format = wk_format_find(format);
+    input.format->prepare(&input);
+    ASSERT_OK(wk_source_skip_mark(&input.source, &input.mark, &err));
+    ASSERT_OK(input.format->map(&input, &input, &columns, &fault, &err));
     if (fault.present)
-        print_fault(out, line, &fault);
+        print_fault(out, fault.line, &fault);
     else {
-        wk_rows_setup setup = {
-            .schema = schema, .type = type, .mapping = &mapping, .lexer = &lexer, .null_token = dialect.null_token};
+        wk_chunk place = {.first = input.mark, .first_line = 1};
+        wk_chunk_view view = {.input = &input,
+                              .columns = &columns,
+                              .start = input.mark,
+                              .place = &place,
+                              .piece = request->piece ? request->piece : 65536};
         wk_rows *rows;
-        ASSERT_OK(wk_rows_make(&setup, &rows, &err));
-        read_records(out, rows, &lexer, &source, mark, !dialect.no_header, count,
-                     request->piece ? request->piece : 65536);
+        ASSERT_OK(wk_rows_make(&input, &columns, &rows, &err));
+        read_records(out, rows, &view, input.format->has_header && !dialect.no_header);
         wk_rows_free(rows);
     }
-    wk_mapping_free(&mapping);
-    free(names);
-    pf_buffer_free(&storage);
+    wk_mapping_free(&columns.mapping);
     st_schema_free(schema);
     fclose(out);
     return text;

@@ -9,6 +9,7 @@
 typedef struct table_request {
     const char *schema; /* JSON, as in a schema file */
     const char *type;
+    const char *name; /* of the file, for its format; NULL: test.csv */
     const char *text;
     size_t length; /* 0: strlen(text) */
     wk_dialect dialect;

@@ -13,33 +13,34 @@ sluice_status wk_count_lines(const wk_source *source, uint64_t from, uint64_t to
     return SLUICE_OK;
 }
 
-sluice_status wk_chunk_open(const wk_chunk_view *view, wk_csv **ret_csv, sluice_error *err)
+sluice_status wk_text_open(const wk_chunk_view *view, uint32_t fields, wk_csv **ret_csv, sluice_error *err)
 {
     wk_csv_start start = {.offset = view->place->first,
                           .line = view->place->first_line,
                           .number = view->place->first_record,
                           .piece = view->piece,
-                          .fields = view->fields,
+                          .fields = fields,
                           .record_max = view->record_max};
 
     /* Lines of the chunk before its first record belong to the record before. */
-    PF_TRY(wk_count_lines(view->source, view->start, view->place->first, &start.line, err));
-    return wk_csv_open(view->lexer, view->source, &start, ret_csv, err);
+    PF_TRY(wk_count_lines(&view->input->source, view->start, view->place->first, &start.line, err));
+    return wk_csv_open(&view->input->lexer, &view->input->source, &start, ret_csv, err);
 }
 
 sluice_status wk_chunk_visit(const wk_chunk_view *view, const uint64_t *records, uint64_t count, wk_record_fn *each,
                              void *context, sluice_error *err)
 {
-    wk_csv *csv = NULL;
+    const wk_format_ops *format = view->input->format;
+    void *reader = NULL;
     wk_record *record = NULL;
     uint64_t done = 0;
     sluice_status status = SLUICE_OK;
 
     if (count == 0)
         return SLUICE_OK;
-    PF_TRY(wk_chunk_open(view, &csv, err));
+    PF_TRY(format->open(view, &reader, err));
     while (done < count) {
-        PF_GOTO(status, done, wk_csv_next(csv, &record, err));
+        PF_GOTO(status, done, format->next(reader, &record, err));
         if (record == NULL || record->number > records[done]) {
             status = pf_fail(err, SLUICE_INPUT_CHANGED, "an input file changed while it was read");
             goto done;
@@ -50,6 +51,6 @@ sluice_status wk_chunk_visit(const wk_chunk_view *view, const uint64_t *records,
         done++;
     }
 done:
-    wk_csv_close(csv);
+    format->close(reader);
     return status;
 }

@@ -1,25 +1,12 @@
 /*
- * From a record's number back to the record: for messages and for lists of rejected rows. Rare, so the chunk is simply
- * read again.
+ * The records of a chunk: one after the other, or, from a record's number, back to the record (for messages and for
+ * lists of rejected rows: rare, so the chunk is simply read again).
  */
 #ifndef WORKER_INGEST_LOCATE_H
 #define WORKER_INGEST_LOCATE_H
 
-#include "worker/ingest/boundary.h"
 #include "worker/ingest/csv.h"
-
-typedef struct wk_chunk_view { /* where the records of a chunk are */
-    const wk_lexer *lexer;
-    const wk_source *source;
-    uint64_t start; /* offset of the chunk's first byte */
-    const wk_chunk *place;
-    uint32_t fields;
-    size_t piece;
-    uint64_t record_max;
-} wk_chunk_view;
-
-/* Opens a reader before the chunk's first record, lines counted. */
-sluice_status wk_chunk_open(const wk_chunk_view *view, wk_csv **ret_csv, sluice_error *err);
+#include "worker/ingest/format.h"
 
 typedef sluice_status wk_record_fn(void *context, wk_record *record, sluice_error *err);
 /* Calls `each` for the records with these numbers (ascending, all of them beginning in the chunk). */
@@ -27,5 +14,7 @@ sluice_status wk_chunk_visit(const wk_chunk_view *view, const uint64_t *records,
                              void *context, sluice_error *err);
 /* The line of source[to], when that of source[from] is *line. */
 sluice_status wk_count_lines(const wk_source *source, uint64_t from, uint64_t to, uint64_t *line, sluice_error *err);
+/* For text: a reader of lines or CSV records before the chunk's first one, lines counted. */
+sluice_status wk_text_open(const wk_chunk_view *view, uint32_t fields, wk_csv **ret_csv, sluice_error *err);
 
 #endif

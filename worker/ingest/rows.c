@@ -1,4 +1,4 @@
-#include "worker/ingest/rows.h"
+#include "worker/ingest/rows_build.h"
 
 #include "platform/check.h"
 #include "store/fragment/key.h"
@@ -7,26 +7,11 @@
 #include <string.h>
 
 /* Members that together must keep the limit of a key: a node's key, an end, an edge's own key, a unique tuple. */
-typedef struct key_group {
+typedef struct wk_key_group {
     uint32_t *columns; /* in the type's layout; an end is one column */
     uint32_t count;
     const char *what;
 } key_group;
-
-struct wk_rows {
-    wk_rows_setup setup;
-    size_t null_length;
-    st_column_spec *specs;
-    uint32_t count;
-    uint32_t ends; /* columns before the properties: 2 for edges */
-    st_column_builder **builders;
-    st_column *views;
-    wk_check *checks;                              /* per column */
-    wk_check (*member_checks)[ST_KEY_MEMBERS_MAX]; /* per member of from and to */
-    key_group *groups;                             /* only those that can exceed the limit */
-    uint32_t group_count;
-    uint64_t length, bytes;
-};
 
 /* ---- making ---- */
 
@@ -40,7 +25,7 @@ static bool is_key_property(const st_type_def *type, uint32_t property)
 
 static sluice_status make_checks(wk_rows *rows, sluice_error *err)
 {
-    const st_type_def *type = rows->setup.type;
+    const st_type_def *type = rows->columns->type;
 
     rows->checks = calloc(rows->count + 1, sizeof *rows->checks);
     rows->member_checks = calloc(2, sizeof *rows->member_checks);
@@ -87,7 +72,7 @@ static sluice_status add_group(wk_rows *rows, const uint32_t *columns, uint32_t 
 
 static sluice_status make_groups(wk_rows *rows, sluice_error *err)
 {
-    const st_type_def *type = rows->setup.type;
+    const st_type_def *type = rows->columns->type;
 
     rows->groups = calloc(rows->ends + 1 + type->unique_count, sizeof *rows->groups);
     if (rows->groups == NULL)
@@ -100,17 +85,17 @@ static sluice_status make_groups(wk_rows *rows, sluice_error *err)
     return SLUICE_OK;
 }
 
-sluice_status wk_rows_make(const wk_rows_setup *setup, wk_rows **ret_rows, sluice_error *err)
+sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_rows **ret_rows, sluice_error *err)
 {
     sluice_status status;
     wk_rows *rows = calloc(1, sizeof *rows);
 
     if (rows == NULL)
         return pf_fail_memory(err);
-    rows->setup = *setup;
-    rows->ends = setup->type->edge ? 2 : 0;
-    rows->null_length = setup->null_token ? strlen(setup->null_token) : 0;
-    PF_GOTO(status, failed, st_type_columns(setup->schema, setup->type, &rows->specs, &rows->count, err));
+    rows->input = input;
+    rows->columns = columns;
+    rows->ends = columns->type->edge ? 2 : 0;
+    PF_GOTO(status, failed, st_type_columns(columns->schema, columns->type, &rows->specs, &rows->count, err));
     rows->builders = calloc(rows->count + 1, sizeof(st_column_builder *));
     rows->views = calloc(rows->count + 1, sizeof *rows->views);
     if (rows->builders == NULL || rows->views == NULL) {
@@ -153,10 +138,9 @@ void wk_rows_free(wk_rows *rows)
 
 /* ---- one value ---- */
 
-static bool refuse(wk_fault *fault, sluice_status code, const char *name, const char *what)
+void wk_rows_refuse(wk_fault *fault, sluice_status code, const char *name, const char *what)
 {
     wk_fault_set(fault, code, "column %s: %s", name, what);
-    return false;
 }
 
 /* A value that the text parser did not take. Only what concerns the text itself is a fault; the rest is an error. */
@@ -171,17 +155,17 @@ static sluice_status not_taken(const char *name, const sluice_error *error, wk_f
     return error->code;
 }
 
-/* Neither a value nor a quoted nothing: the default (an empty field only), else null, where that may be. */
-static sluice_status add_nothing(wk_rows *rows, uint32_t column, bool may_default, const char *name, wk_fault *fault,
-                                 sluice_error *err)
+sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_default, wk_fault *fault,
+                              sluice_error *err)
 {
-    const st_property *property = column < rows->ends ? NULL : &rows->setup.type->properties[column - rows->ends];
+    uint32_t column = target->column;
+    const st_property *property = column < rows->ends ? NULL : &rows->columns->type->properties[column - rows->ends];
 
-    if (may_default && property && property->default_value.present)
+    if (target->kind == WK_TARGET_COLUMN && may_default && property && property->default_value.present)
         return st_value_append(&property->default_value, rows->builders[column], err);
-    if (rows->specs[column].nullable)
+    if (target->kind == WK_TARGET_COLUMN && rows->specs[column].nullable)
         return st_append_null(rows->builders[column], err);
-    (void)refuse(fault, SLUICE_CONSTRAINT_NULL, name, "there is no value, and it may not be null");
+    wk_rows_refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
     return SLUICE_OK;
 }
 
@@ -196,7 +180,7 @@ static sluice_status add_text(const st_column_spec *spec, st_column_builder *bui
         return SLUICE_OK;
     }
     if (spec->type == ST_STRING && length > 0 && memchr(text, 0, length) != NULL) {
-        (void)refuse(fault, SLUICE_INPUT_SYNTAX, name, "there is a NUL byte in the text");
+        wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, name, "there is a NUL byte in the text");
         return SLUICE_OK;
     }
     if (st_value_parse(spec, text, length, builder, &error) != SLUICE_OK)
@@ -209,74 +193,26 @@ static sluice_status add_text(const st_column_spec *spec, st_column_builder *bui
     return SLUICE_OK;
 }
 
-static bool is_null_token(const wk_rows *rows, unsigned flags, const char *text, size_t length)
+sluice_status wk_rows_text(wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault,
+                           sluice_error *err)
 {
-    return rows->setup.null_token && !(flags & WK_FIELD_QUOTED) && length == rows->null_length &&
-           memcmp(text, rows->setup.null_token, length) == 0;
-}
+    uint32_t column = target->column, member = target->member;
 
-/* A value of the mapped columns of a record. The text still has its escapes, since a null token is compared as it
- * stands. */
-static sluice_status add_mapped(wk_rows *rows, const wk_target *target, wk_record *record, uint32_t i, wk_fault *fault,
-                                sluice_error *err)
-{
-    uint32_t column = target->column;
-    const wk_field *field = &record->fields[i];
-    const char *text = (const char *)record->text + field->start;
-    bool quoted = field->flags & WK_FIELD_QUOTED, member = target->kind == WK_TARGET_MEMBER;
-    bool nothing = field->length == 0 && !quoted, token = is_null_token(rows, field->flags, text, field->length);
-    size_t length;
-
-    if (nothing || token) {
-        if (!member)
-            return add_nothing(rows, column, nothing, target->name, fault, err);
-        (void)refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
-        return SLUICE_OK;
-    }
-    text = wk_csv_text(rows->setup.lexer, record, i, &length);
-    if (member)
-        return add_text(&rows->specs[column].children[target->member],
-                        st_builder_child(rows->builders[column], target->member),
-                        &rows->member_checks[column][target->member], target->name, text, length, fault, err);
+    if (target->kind == WK_TARGET_MEMBER)
+        return add_text(&rows->specs[column].children[member], st_builder_child(rows->builders[column], member),
+                        &rows->member_checks[column][member], target->name, text, length, fault, err);
     return add_text(&rows->specs[column], rows->builders[column], &rows->checks[column], target->name, text, length,
                     fault, err);
 }
 
-static sluice_status add_field(wk_rows *rows, wk_record *record, uint32_t i, wk_fault *fault, sluice_error *err)
+void wk_rows_label(const wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault)
 {
-    const wk_target *target = &rows->setup.mapping->targets[i];
-    unsigned flags = record->fields[i].flags;
-    const char *name = target->name;
+    const char *type = rows->columns->type->name;
     char shown[WK_SHOWN_ROOM];
-    size_t length;
 
-    fault->column = i;
-    if (flags & (WK_FIELD_JUNK | WK_FIELD_BARE_CR)) {
-        (void)refuse(fault, SLUICE_INPUT_SYNTAX, name[0] ? name : "without a name",
-                     (flags & WK_FIELD_JUNK) ? "there is text behind the closing quote"
-                                             : "there is a carriage return without a line feed outside quotes");
-        return SLUICE_OK;
-    }
-    switch (target->kind) {
-    case WK_TARGET_COLUMN:
-    case WK_TARGET_MEMBER:
-        return add_mapped(rows, target, record, i, fault, err);
-    case WK_TARGET_LABEL: {
-        const char *text = wk_csv_text(rows->setup.lexer, record, i, &length);
-        if (length != strlen(rows->setup.type->name) || memcmp(text, rows->setup.type->name, length) != 0)
-            wk_fault_set(fault, SLUICE_CONSTRAINT_CHECK, "column %s: %s is not the type %s", name,
-                         wk_shown(text, length, shown), rows->setup.type->name);
-        break;
-    }
-    case WK_TARGET_NAMELESS:
-        if (record->fields[i].length > 0)
-            wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "column %u has no name, and holds %s", i + 1,
-                         wk_shown(record->text + record->fields[i].start, record->fields[i].length, shown));
-        break;
-    case WK_TARGET_IGNORE:
-        break;
-    }
-    return SLUICE_OK;
+    if (length != strlen(type) || memcmp(text, type, length) != 0)
+        wk_fault_set(fault, SLUICE_CONSTRAINT_CHECK, "column %s: %s is not the type %s", target->name,
+                     wk_shown(text, length, shown), type);
 }
 
 /* ---- one record ---- */
@@ -295,10 +231,8 @@ static uint64_t member_bytes(const st_column *column, uint64_t row)
 }
 
 /* The input column that a column of the type comes from, for the place of a fault. */
-static uint32_t field_of(const wk_rows *rows, uint32_t column)
+static uint32_t field_of(const wk_mapping *mapping, uint32_t column)
 {
-    const wk_mapping *mapping = rows->setup.mapping;
-
     for (uint32_t i = 0; i < mapping->field_count; i++)
         if ((mapping->targets[i].kind == WK_TARGET_COLUMN || mapping->targets[i].kind == WK_TARGET_MEMBER) &&
             mapping->targets[i].column == column)
@@ -306,7 +240,7 @@ static uint32_t field_of(const wk_rows *rows, uint32_t column)
     return 0;
 }
 
-static void check_groups(wk_rows *rows, wk_fault *fault)
+static void check_groups(wk_rows *rows, const wk_mapping *mapping, wk_fault *fault)
 {
     for (uint32_t g = 0; g < rows->group_count && !fault->present; g++) {
         const key_group *group = &rows->groups[g];
@@ -318,16 +252,14 @@ static void check_groups(wk_rows *rows, wk_fault *fault)
         }
         if (bytes <= ST_KEY_BYTES_MAX)
             continue;
-        fault->column = field_of(rows, group->columns[0]);
+        fault->column = field_of(mapping, group->columns[0]);
         wk_fault_set(fault, SLUICE_RESOURCE_LIMIT, "column %s: %s of %llu bytes is longer than the limit of %u",
                      rows->specs[group->columns[0]].name, group->what, (unsigned long long)bytes, ST_KEY_BYTES_MAX);
     }
 }
 
-static bool has_members(const wk_rows *rows, uint32_t column)
+static bool has_members(const wk_mapping *mapping, uint32_t column)
 {
-    const wk_mapping *mapping = rows->setup.mapping;
-
     for (uint32_t i = 0; i < mapping->field_count; i++)
         if (mapping->targets[i].kind == WK_TARGET_MEMBER && mapping->targets[i].column == column)
             return true;
@@ -335,17 +267,17 @@ static bool has_members(const wk_rows *rows, uint32_t column)
 }
 
 /* Ends given by members are closed; what no input column fills gets its default, or null. */
-static sluice_status add_rest(wk_rows *rows, sluice_error *err)
+static sluice_status add_rest(wk_rows *rows, const wk_mapping *mapping, sluice_error *err)
 {
     for (uint32_t i = 0; i < rows->count; i++) {
         if (i < rows->ends) {
-            if (rows->specs[i].child_count > 0 && has_members(rows, i))
+            if (rows->specs[i].child_count > 0 && has_members(mapping, i))
                 PF_TRY(st_append_struct(rows->builders[i], err));
             continue;
         }
-        if (rows->setup.mapping->present[i])
+        if (mapping->present[i])
             continue;
-        const st_property *property = &rows->setup.type->properties[i - rows->ends];
+        const st_property *property = &rows->columns->type->properties[i - rows->ends];
         if (property->default_value.present)
             PF_TRY(st_value_append(&property->default_value, rows->builders[i], err));
         else
@@ -356,20 +288,11 @@ static sluice_status add_rest(wk_rows *rows, sluice_error *err)
 
 static sluice_status add_values(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err)
 {
-    if (record->count != rows->setup.mapping->field_count) {
-        fault->column = 0;
-        wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "there %s %llu value%s for %u column%s",
-                     record->count == 1 ? "is" : "are", (unsigned long long)record->count,
-                     record->count == 1 ? "" : "s", rows->setup.mapping->field_count,
-                     rows->setup.mapping->field_count == 1 ? "" : "s");
-        return SLUICE_OK;
-    }
-    for (uint32_t i = 0; i < record->kept && !fault->present; i++)
-        PF_TRY(add_field(rows, record, i, fault, err));
+    PF_TRY(rows->input->format->add(rows, record, fault, err));
     if (fault->present)
         return SLUICE_OK;
-    PF_TRY(add_rest(rows, err));
-    check_groups(rows, fault);
+    PF_TRY(add_rest(rows, record->mapping, err));
+    check_groups(rows, record->mapping, fault);
     return SLUICE_OK;
 }
 

@@ -8,20 +8,10 @@
 #define WORKER_INGEST_ROWS_H
 
 #include "worker/ingest/check.h"
-#include "worker/ingest/header.h"
+#include "worker/ingest/format.h"
 
-typedef struct wk_rows wk_rows;
-
-typedef struct wk_rows_setup {
-    const st_schema *schema;
-    const st_type_def *type;
-    const wk_mapping *mapping;
-    const wk_lexer *lexer;
-    const char *null_token; /* NULL: none */
-} wk_rows_setup;
-
-/* What `setup` points to must outlive it. */
-sluice_status wk_rows_make(const wk_rows_setup *setup, wk_rows **ret_rows, sluice_error *err);
+/* `input` and `columns` must outlive it. */
+sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_rows **ret_rows, sluice_error *err);
 void wk_rows_free(wk_rows *rows); /* NULL allowed */
 /* Appends a record, or sets *ret_fault (column, code, text; its place is the caller's). */
 sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault, sluice_error *err);

@@ -9,7 +9,8 @@ typedef struct staging {
     const wk_stage *stage;
     wk_staged *out;
     wk_rows *rows;
-    wk_csv *csv;
+    const wk_format_ops *format;
+    void *reader;
     wk_sink *sink;
     uint64_t bad_room;
     uint64_t seen; /* bytes of records since the last word of progress */
@@ -73,11 +74,11 @@ static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
     wk_fault fault = {0};
     wk_record *record = NULL;
     sluice_error error;
-    sluice_status status = wk_csv_next(s->csv, &record, &error);
+    sluice_status status = s->format->next(s->reader, &record, &error);
 
     if (status == SLUICE_RESOURCE_LIMIT) {
         uint64_t reached, line;
-        wk_csv_place(s->csv, &reached, &line);
+        s->format->place(s->reader, &reached, &line);
         wk_fault_from_error(&fault, &error);
         give_up(s, &fault, number, line);
         return SLUICE_OK;
@@ -106,13 +107,14 @@ static sluice_status take_records(staging *s, sluice_error *err)
     const wk_stage *stage = s->stage;
     const wk_chunk *place = stage->view.place;
 
-    PF_TRY(wk_chunk_open(&stage->view, &s->csv, err));
+    PF_TRY(s->format->open(&stage->view, &s->reader, err));
     for (uint64_t i = 0; i < place->records && !s->out->damaged; i++) {
         uint64_t number = place->first_record + i;
         if (stage->shape->unclosed && number + 1 == stage->shape->records) {
             wk_fault fault = {0};
             uint64_t open_line = place->first_line;
-            PF_TRY(wk_count_lines(stage->view.source, stage->view.start, stage->shape->open_quote, &open_line, err));
+            PF_TRY(wk_count_lines(&stage->view.input->source, stage->view.start, stage->shape->open_quote, &open_line,
+                                  err));
             wk_fault_set(&fault, SLUICE_INPUT_SYNTAX, "a quote opens here and is never closed");
             give_up(s, &fault, number, open_line);
             break;
@@ -126,10 +128,12 @@ static sluice_status make_staging(staging *s, sluice_error *err)
 {
     const wk_stage *stage = s->stage;
     char attempt[PF_ID_TEXT];
-    wk_sink_setup setup = {
-        .volume = stage->spool->volume, .type = stage->rows.type, .number = stage->number, .compress = stage->compress};
+    wk_sink_setup setup = {.volume = stage->spool->volume,
+                           .type = stage->view.columns->type,
+                           .number = stage->number,
+                           .compress = stage->compress};
 
-    PF_TRY(wk_rows_make(&stage->rows, &s->rows, err));
+    PF_TRY(wk_rows_make(stage->view.input, stage->view.columns, &s->rows, err));
     setup.specs = wk_rows_specs(s->rows, &setup.count);
     pf_id_text(&stage->spool->attempt, attempt);
     (void)snprintf(setup.prefix, sizeof setup.prefix, "%s-", attempt);
@@ -138,19 +142,19 @@ static sluice_status make_staging(staging *s, sluice_error *err)
 
 static void free_staging(staging *s)
 {
-    wk_csv_close(s->csv);
+    s->format->close(s->reader);
     wk_sink_close(s->sink);
     wk_rows_free(s->rows);
 }
 
 sluice_status wk_stage_chunk(const wk_stage *stage, wk_staged *ret_staged, sluice_error *err)
 {
-    staging s = {.stage = stage, .out = ret_staged};
+    staging s = {.stage = stage, .out = ret_staged, .format = stage->view.input->format};
     bool header_here = stage->has_header && stage->view.place->first_record == 0 && stage->view.place->records > 0;
     sluice_status status = SLUICE_OK;
 
     memset(ret_staged, 0, sizeof *ret_staged);
-    ret_staged->table = stage->rows.type->table;
+    ret_staged->table = stage->view.columns->type->table;
     ret_staged->argument = stage->argument;
     ret_staged->chunk = stage->chunk;
     ret_staged->first_record = stage->view.place->first_record + header_here;

@@ -23,7 +23,6 @@ typedef struct wk_stage {
     const wk_shape *shape; /* of the whole file */
     bool has_header;       /* record 0 is no data */
     bool compress;
-    wk_rows_setup rows;
     void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* progress; NULL allowed */
     void *advance_context;
 } wk_stage;

@@ -1,0 +1,71 @@
+/*
+ * Formats: what each kind of input does in its own way. All else (chunks, tasks, staging, probes, faults, digests) is
+ * the same for all of them.
+ *
+ * An input is a sequence of records, cut by its bytes into chunks. Which records belong to a chunk is the format's
+ * rule; it depends on the bytes alone. The format says what the columns of an input are, reads the records of a chunk
+ * one after the other, and puts a record into rows.
+ */
+#ifndef WORKER_INGEST_FORMAT_H
+#define WORKER_INGEST_FORMAT_H
+
+#include "worker/ingest/boundary.h"
+#include "worker/ingest/header.h"
+#include "worker/ingest/record.h"
+#include "worker/ingest/source.h"
+
+typedef struct wk_rows wk_rows;
+
+typedef struct wk_input { /* as its format reads it */
+    const struct wk_format_ops *format;
+    const wk_dialect *dialect; /* resolved */
+    wk_source source;
+    uint64_t mark;  /* bytes of its byte-order mark */
+    wk_lexer lexer; /* of text */
+} wk_input;
+
+typedef struct wk_columns { /* of an input, under a schema */
+    const st_schema *schema;
+    const st_type_def *type;
+    bool ignore_unknown;
+    wk_mapping mapping; /* where all records have the same columns; else each record has its own */
+} wk_columns;
+
+typedef struct wk_chunk_view { /* where the records of a chunk are */
+    const wk_input *input;
+    const wk_columns *columns;
+    uint64_t start; /* offset of the chunk's first byte */
+    const wk_chunk *place;
+    size_t piece;        /* bytes per read */
+    uint64_t record_max; /* bytes of a record; 0: WK_RECORD_MAX */
+} wk_chunk_view;
+
+typedef struct wk_format_ops {
+    bool has_header; /* the first record of a file names its columns, unless the dialect says otherwise */
+    /* Before anything else; the source is not yet known. */
+    void (*prepare)(wk_input *input);
+    /* What a chunk of `length` bytes holds, as wk_boundary_chunk. */
+    void (*scan)(const wk_input *input, const uint8_t *bytes, size_t length, size_t offset, size_t piece, int next,
+                 wk_boundaries *ret_boundaries);
+    /* Where the records of each chunk are, from what all of them hold. */
+    sluice_status (*join)(const wk_input *input, const wk_boundaries *boundaries, uint32_t count, wk_chunk *ret_chunks,
+                          wk_shape *ret_shape, sluice_error *err);
+    /* The columns' mapping, by the header of `owner` where there is one. A fault (with its line) is no error. */
+    sluice_status (*map)(const wk_input *input, const wk_input *owner, wk_columns *columns, wk_fault *ret_fault,
+                         sluice_error *err);
+    /* The records of a chunk. next: as wk_csv_next; place: number and line of a record that next refused. */
+    sluice_status (*open)(const wk_chunk_view *view, void **ret_reader, sluice_error *err);
+    sluice_status (*next)(void *reader, wk_record **ret_record, sluice_error *err);
+    void (*place)(const void *reader, uint64_t *ret_number, uint64_t *ret_line);
+    void (*close)(void *reader); /* NULL allowed */
+    /* Appends the values of a record to rows (worker/ingest/rows_build.h), or sets the fault of its least column. */
+    sluice_status (*add)(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err);
+    /* Field i of a record (i < kept) as text, for messages. */
+    const char *(*text)(const wk_input *input, wk_record *record, uint32_t i, size_t *ret_length);
+} wk_format_ops;
+
+extern const wk_format_ops wk_csv_ops;
+/* NULL for a format that is not read. */
+const wk_format_ops *wk_format_find(wk_format format);
+
+#endif

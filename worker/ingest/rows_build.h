@@ -1,0 +1,35 @@
+/*
+ * The inside of rows (rows.h), for the formats: a format's `add` appends the values of one record, each by one of
+ * these; what no value came for is filled in behind it, and what a bad record has left is taken back.
+ */
+#ifndef WORKER_INGEST_ROWS_BUILD_H
+#define WORKER_INGEST_ROWS_BUILD_H
+
+#include "worker/ingest/rows.h"
+
+struct wk_rows {
+    const wk_input *input;
+    const wk_columns *columns;
+    st_column_spec *specs;
+    uint32_t count;
+    uint32_t ends; /* columns before the properties: 2 for edges */
+    st_column_builder **builders;
+    st_column *views;
+    wk_check *checks;                              /* per column */
+    wk_check (*member_checks)[ST_KEY_MEMBERS_MAX]; /* per member of from and to */
+    struct wk_key_group *groups;                   /* only those that can exceed the limit */
+    uint32_t group_count;
+    uint64_t length, bytes;
+};
+
+/* A value from text, for a column or a member of an end. */
+sluice_status wk_rows_text(wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault,
+                           sluice_error *err);
+/* No value: the column's default (if it may be), else null, where that may be. */
+sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_default, wk_fault *fault,
+                              sluice_error *err);
+/* What a column holds that must name the type itself. */
+void wk_rows_label(const wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault);
+void wk_rows_refuse(wk_fault *fault, sluice_status code, const char *name, const char *what);
+
+#endif
