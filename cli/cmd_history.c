@@ -1,7 +1,8 @@
 /*
- * log, show: the commits of a branch.
+ * log, show: the commits of a branch; what recovery did.
  */
 #include "cli/output.h"
+#include "coord/audit.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,9 +60,10 @@ static void put_commit(st_json *json, const st_generation *generation, uint32_t 
 
 /* ---- log ---- */
 
-enum { LOG_COUNT, LOG_BRANCH, LOG_OPTIONS };
+enum { LOG_COUNT, LOG_AUDIT, LOG_BRANCH, LOG_OPTIONS };
 static const cli_option log_options[LOG_OPTIONS] = {
-    [LOG_COUNT] = {NULL, 'n', CLI_NUMBER, "N", "the newest N commits only"},
+    [LOG_COUNT] = {NULL, 'n', CLI_NUMBER, "N", "the newest N only"},
+    [LOG_AUDIT] = {"audit", 0, CLI_FLAG, NULL, "instead of commits: what recovery did with interrupted writes"},
     [LOG_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
 };
 
@@ -110,6 +112,99 @@ done:
     return status;
 }
 
+/* ---- log --audit ---- */
+
+typedef struct audit_listing {
+    co_audit_row *rows;
+    size_t count, room;
+} audit_listing;
+
+static sluice_status keep_row(void *context, const co_audit_row *row, sluice_error *err)
+{
+    audit_listing *list = context;
+    if (list->count == list->room) {
+        size_t room = list->room ? list->room * 2 : 64;
+        co_audit_row *rows = realloc(list->rows, room * sizeof *rows);
+        if (!rows)
+            return pf_fail_memory(err);
+        list->rows = rows;
+        list->room = room;
+    }
+    list->rows[list->count++] = *row;
+    return SLUICE_OK;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const co_audit_row *one = a, *two = b;
+    if (one->time_us != two->time_us)
+        return one->time_us > two->time_us ? -1 : 1;
+    return memcmp(&one->operation, &two->operation, sizeof one->operation);
+}
+
+static sluice_status audit_document(cli_run *run, const co_audit_row *row, const char *time, sluice_error *err)
+{
+    cli_json document;
+    st_json *json = &document.json;
+    cli_json_begin(&document);
+    st_json_object(json);
+    put_id_or_null(json, "operation_id", &row->operation);
+    put_id_or_null(json, "commit", &row->commit);
+    st_json_name(json, "kind");
+    st_json_text(json, row->kind);
+    st_json_name(json, "classification");
+    st_json_text(json, row->classification);
+    st_json_name(json, "outcome");
+    st_json_text(json, co_outcome_name(row->outcome));
+    st_json_name(json, "time");
+    st_json_text(json, time);
+    st_json_object_end(json);
+    return cli_json_end(run, &document, err);
+}
+
+static sluice_status list_row(cli_run *run, cli_table *table, const co_audit_row *row, sluice_error *err)
+{
+    char operation[PF_ID_TEXT], commit[PF_ID_TEXT], time[CLI_TIME_TEXT];
+    cli_time_text(row->time_us, time);
+    if (run->arguments.json)
+        return audit_document(run, row, time, err);
+    pf_id_text(&row->operation, operation);
+    pf_id_text(&row->commit, commit);
+    PF_TRY(cli_table_text(table, operation, err));
+    PF_TRY(cli_table_text(table, commit, err));
+    PF_TRY(cli_table_text(table, row->kind, err));
+    PF_TRY(cli_table_text(table, row->classification, err));
+    PF_TRY(cli_table_text(table, co_outcome_name(row->outcome), err));
+    return cli_table_text(table, time, err);
+}
+
+static sluice_status run_audit(cli_run *run, uint64_t most, sluice_error *err)
+{
+    static const char *const heads[] = {"operation", "commit", "kind", "classification", "outcome", "time"};
+    st_graph *graph = NULL;
+    cli_table table = {0};
+    audit_listing list = {0};
+    sluice_status status;
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_READ, &graph, err));
+    PF_GOTO(status, done, co_audit_list(graph, keep_row, &list, err));
+    if (list.count > 1)
+        qsort(list.rows, list.count, sizeof *list.rows, newest_first);
+    if (!run->arguments.json) {
+        PF_GOTO(status, done, cli_table_begin(run->out, sizeof heads / sizeof heads[0], &table, err));
+        for (uint32_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+            PF_GOTO(status, done, cli_table_text(&table, heads[i], err));
+    }
+    for (size_t i = 0; i < list.count && i < most; i++)
+        PF_GOTO(status, done, list_row(run, &table, &list.rows[i], err));
+    if (!run->arguments.json)
+        status = cli_table_end(&table, err);
+done:
+    free(list.rows);
+    cli_table_free(&table);
+    st_graph_close(graph);
+    return status;
+}
+
 static sluice_status run_log(cli_run *run, sluice_error *err)
 {
     static const char *const heads[] = {"commit",   "generation", "kind",    "time",
@@ -119,6 +214,8 @@ static sluice_status run_log(cli_run *run, sluice_error *err)
     st_log *log;
     listing list = {.run = run, .left = count->given ? count->number : UINT64_MAX};
     sluice_status status;
+    if (cli_option_value(run, LOG_AUDIT)->given)
+        return run_audit(run, list.left, err);
     PF_GOTO(status, done, open_log(run, cli_text_or(run, LOG_BRANCH, "main"), &graph, &log, err));
     if (!run->arguments.json) {
         PF_GOTO(status, done, cli_table_begin(run->out, sizeof heads / sizeof heads[0], &list.table, err));
@@ -154,26 +251,6 @@ enum { SHOW_BRANCH, SHOW_OPTIONS };
 static const cli_option show_options[SHOW_OPTIONS] = {
     [SHOW_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
 };
-
-/* A commit id, a generation number (its last commit), or "head". */
-static sluice_status find_commit(st_graph *graph, st_log *log, const char *text, uint64_t *ret_generation,
-                                 uint32_t *ret_index, sluice_error *err)
-{
-    pf_id id;
-    char *end;
-    *ret_index = UINT32_MAX;
-    if (pf_id_parse(text, &id))
-        return st_commit_find(graph, log, &id, ret_generation, ret_index, err);
-    if (strcmp(text, "head") == 0) {
-        *ret_generation = st_log_end(log).number;
-        return SLUICE_OK;
-    }
-    *ret_generation = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end)
-        return pf_fail_private(err, SLUICE_USAGE, "a commit is not understood",
-                               "\"%s\" is no commit id, generation number or \"head\"", text);
-    return SLUICE_OK;
-}
 
 static sluice_status show_document(cli_run *run, const st_generation *generation, uint32_t index,
                                    const st_schema *schema, sluice_error *err)
@@ -260,14 +337,14 @@ static sluice_status run_show(cli_run *run, sluice_error *err)
     uint32_t index;
     sluice_status status;
     PF_GOTO(status, done, open_log(run, cli_text_or(run, SHOW_BRANCH, "main"), &graph, &log, err));
-    PF_GOTO(status, done, find_commit(graph, log, run->arguments.operands[1], &number, &index, err));
+    PF_GOTO(status, done, st_place_find(graph, log, run->arguments.operands[1], &number, &index, err));
     PF_GOTO(status, done, st_log_read(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     if (generation.commit_count == 0) {
         status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu has no commit", (unsigned long long)number);
         goto done;
     }
-    if (index == UINT32_MAX)
+    if (index == ST_INDEX_LAST)
         index = generation.commit_count - 1;
     PF_GOTO(status, done, st_schema_fetch(st_graph_volume(graph), &generation.schema_identity, &schema, err));
     status = run->arguments.json ? show_document(run, &generation, index, schema, err)
@@ -282,7 +359,7 @@ done:
 
 const cli_command cli_show = {.name = "show",
                               .operands = "GRAPH COMMIT",
-                              .summary = "Print a commit: an id, a generation number, or head.",
+                              .summary = "Print a commit: an id, a generation number, a time, or head.",
                               .options = show_options,
                               .option_count = SHOW_OPTIONS,
                               .least = 2,

@@ -89,7 +89,7 @@ const cli_command cli_init = {.name = "init",
 enum { SCHEMA_BRANCH, SCHEMA_AT, SCHEMA_OPTIONS };
 static const cli_option schema_options[SCHEMA_OPTIONS] = {
     [SCHEMA_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [SCHEMA_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id or a generation number instead of the head"},
+    [SCHEMA_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
 };
 
 static sluice_status run_schema(cli_run *run, sluice_error *err)

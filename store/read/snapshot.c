@@ -8,7 +8,6 @@
  */
 #include "platform/check.h"
 #include "platform/clock.h"
-#include "store/format/json.h"
 #include "store/read/reader.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,36 +15,11 @@
 
 #define PIN_TRIES 64u
 
-typedef struct place { /* what `at` names; found: a commit */
-    bool head;
-    uint64_t generation;
-    uint32_t index;
-} place;
-
 static sluice_status hand_on(const sluice_error *from, sluice_error *err)
 {
     if (err)
         *err = *from;
     return from->code;
-}
-
-static sluice_status find_place(st_graph *graph, st_log *log, const char *at, place *ret_place, sluice_error *err)
-{
-    pf_id commit;
-    *ret_place = (place){.head = at == NULL, .index = ST_INDEX_LAST};
-    if (!at)
-        return SLUICE_OK;
-    if (pf_id_parse(at, &commit))
-        return st_commit_find(graph, log, &commit, &ret_place->generation, &ret_place->index, err);
-    if (st_json_text_is_u64(at, &ret_place->generation)) {
-        if (ret_place->generation == 0)
-            return pf_fail(err, SLUICE_NOT_FOUND, "there is no generation 0");
-        return SLUICE_OK;
-    }
-    sluice_status status = pf_fail_private(err, SLUICE_USAGE, "a place is neither a commit id nor a generation number",
-                                           "\"%s\" is neither a commit id nor a generation number", at);
-    pf_hint(err, "`sluice log` lists both");
-    return status;
 }
 
 static bool pins_are_off(void)
@@ -106,16 +80,18 @@ static sluice_status open_once(st_snapshot *snapshot, const char *branch, const 
 {
     uint64_t incarnation = 0;
     st_log *log = NULL;
-    place where;
+    uint64_t generation = 0;
+    uint32_t index = 0;
     bool late = false;
     PF_TRY(st_ref_read(snapshot->graph, branch, &incarnation, err));
     PF_TRY(st_graph_log(snapshot->graph, incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
-    PF_TRY(find_place(snapshot->graph, log, at, &where, err));
-    if (where.head)
+    if (at) {
+        PF_TRY(st_place_find(snapshot->graph, log, at, &generation, &index, err));
+        PF_TRY(st_view_load_at(snapshot->graph, log, generation, index, &snapshot->view, err));
+    } else {
         PF_TRY(st_view_load(snapshot->graph, log, false, &snapshot->view, err));
-    else
-        PF_TRY(st_view_load_at(snapshot->graph, log, where.generation, where.index, &snapshot->view, err));
+    }
     PF_TRY(pin(snapshot, &late, err));
     if (late)
         return SLUICE_OK;

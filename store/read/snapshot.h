@@ -13,8 +13,13 @@
 
 typedef struct st_snapshot st_snapshot;
 
-/* Pins branch `branch` (NULL: main) at `at` (NULL: its head; else a commit id or a generation number; USAGE when it is
- * neither, NOT_FOUND when there is none or it is not retained). */
+/* The commit that a text names on a branch: "head", a commit id, a generation number (its last commit: ST_INDEX_LAST),
+ * or a time (the newest commit that is not later). USAGE when it is none of these, NOT_FOUND when there is none or it
+ * is not retained. */
+sluice_status st_place_find(st_graph *graph, st_log *log, const char *text, uint64_t *ret_generation,
+                            uint32_t *ret_index, sluice_error *err);
+
+/* Pins branch `branch` (NULL: main) at the place `at` (NULL: its head). */
 sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,
                                sluice_error *err);
 void st_snapshot_close(st_snapshot *snapshot); /* NULL allowed */

@@ -283,6 +283,9 @@ sluice_status st_edit_objects(const st_edit *edit, st_object_fn *each, void *con
 /* Finds a commit of a branch by id, newest first, through the chain; NOT_FOUND. Follows the fork into parents. */
 sluice_status st_commit_find(st_graph *graph, st_log *log, const pf_id *commit, uint64_t *ret_generation,
                              uint32_t *ret_index, sluice_error *err);
+/* Finds the newest commit whose time is not after `us`, likewise; NOT_FOUND when all are later. */
+sluice_status st_commit_find_time(st_graph *graph, st_log *log, int64_t us, uint64_t *ret_generation,
+                                  uint32_t *ret_index, sluice_error *err);
 /* Finds the commit with this operation id: in the records of the active segment and in the opening record's receipt
  * table (the last 10,000, none older than 30 days). */
 typedef struct st_receipt {

@@ -114,6 +114,20 @@ st_edit_add rows_persons(graph_fixture *fixture, int64_t first, uint64_t count, 
     return finish(&w, runs, false, true);
 }
 
+st_edit_add rows_person(graph_fixture *fixture, int64_t id, const char *name, int32_t age)
+{
+    sluice_error err = {0};
+    writing w;
+    begin(&w, fixture, "Person");
+    ASSERT_OK(st_append_i64(w.builders[0], id, &err));
+    if (name)
+        ASSERT_OK(st_append_bytes(w.builders[1], name, strlen(name), &err));
+    else
+        ASSERT_OK(st_append_null(w.builders[1], &err));
+    ASSERT_OK(st_append_i32(w.builders[2], age, &err));
+    return finish(&w, true, false, true);
+}
+
 st_edit_add rows_notes(graph_fixture *fixture, uint64_t count)
 {
     sluice_error err = {0};

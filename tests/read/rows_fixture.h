@@ -10,6 +10,8 @@
 /* Persons first .. first + count - 1: name "p<id>" (null where id % 5 == 0), age id % 100; in batches of `batch` rows.
  * With a key run unless `runs` is false. */
 st_edit_add rows_persons(graph_fixture *fixture, int64_t first, uint64_t count, uint64_t batch, bool runs);
+/* One person; `name` NULL: null. */
+st_edit_add rows_person(graph_fixture *fixture, int64_t id, const char *name, int32_t age);
 /* Notes with a text each. */
 st_edit_add rows_notes(graph_fixture *fixture, uint64_t count);
 /* KNOWS edges from[i] -> to[i]. */
