@@ -39,6 +39,7 @@ typedef struct diff {
     uint64_t pair_count;
     int *older;                 /* per property of `to`'s type: its index in `from`'s type, or -1 */
     st_column_builder **absent; /* per property of `to`'s type: its default as a column, where a side may lack it */
+    uint32_t absent_count;
     uint32_t *changed;
 } diff;
 
@@ -286,7 +287,7 @@ static sluice_status join(diff *diff_, sluice_error *err)
 {
     side *from = &diff_->from, *to = &diff_->to;
     uint64_t i = 0, j = 0;
-    diff_->pairs = malloc(((size_t)from->count + to->count + 1) * sizeof *diff_->pairs);
+    diff_->pairs = calloc((size_t)from->count + to->count + 1, sizeof *diff_->pairs);
     if (!diff_->pairs)
         return pf_fail_memory(err);
     while (i < from->count || j < to->count) {
@@ -322,6 +323,7 @@ static sluice_status prepare_properties(diff *diff_, sluice_error *err)
                 diff_->older[i] = (int)j;
         }
         PF_TRY(st_column_builder_new(&spec, &diff_->absent[i], err));
+        diff_->absent_count++;
         PF_TRY(st_value_append(&property->default_value, diff_->absent[i], err));
     }
     return SLUICE_OK;
@@ -388,6 +390,7 @@ static sluice_status name_row(side *side_, const st_row_place *place, st_column 
                               st_row_change *change, sluice_error *err)
 {
     static const uint32_t both_ends[] = {0, 1};
+    PF_ASSERT(side_->type); /* it has the row */
     bool parallel = side_->type->edge && side_->column_count == 0;
     uint32_t count = parallel ? 2 : side_->column_count, batch = 0;
     st_fragment *opened = NULL;
@@ -444,7 +447,7 @@ sluice_status st_diff_table(st_snapshot *from, st_snapshot *to, uint64_t table, 
     for (uint64_t i = 0; i < diff_.pair_count && status == SLUICE_OK; i++)
         status = tell(&diff_, &diff_.pairs[i], each, context, err);
 done:
-    for (uint32_t i = 0; diff_.absent && i < diff_.to.type->property_count; i++)
+    for (uint32_t i = 0; i < diff_.absent_count; i++)
         st_column_builder_free(diff_.absent[i]);
     free(diff_.absent);
     free(diff_.older);
