@@ -46,6 +46,11 @@ static bool rank_of(const lk_lockfile *lockfile, uint64_t byte, lk_rank *ret_ran
     *ret_detail = lockfile->incarnation;
     switch (lockfile->kind) {
     case OF_BRANCH:
+        if (byte >= LK_FOLDER) {
+            *ret_rank = LK_RANK_FOLDER;
+            *ret_detail = byte - LK_FOLDER;
+            return true;
+        }
         if (byte >= 64) {
             *ret_rank = LK_RANK_TABLE_GATE;
             *ret_detail = byte;

@@ -7,6 +7,7 @@
  * | LK_BYTE_PUBLISH 2      | publish lock: the one who appends                   | inside G       |
  * | LK_BYTE_ADMISSION 3    | admission: single/queued alone, optimistic shared   | whole write    |
  * | table id (>= 64)       | table gate: keyed writers shared, overwrite alone   | whole attempt  |
+ * | LK_FOLDER + table id   | folder of that table: optimize, index, folds that merge, alone | whole attempt |
  * | LK_TURNSTILE + byte    | turnstile of that byte: exclusive takers hold it while they wait, shared ones pass it |
  *
  * The kernel releases them when the owner is gone; counted per process (two holds of one byte by one handle are one
@@ -22,6 +23,7 @@
 #define LK_BYTE_PUBLISH    2u
 #define LK_BYTE_ADMISSION  3u
 #define LK_TURNSTILE       (UINT64_C(1) << 62)
+#define LK_FOLDER          (UINT64_C(1) << 61)
 #define LK_GRAPH_REFS      0u
 #define LK_GRAPH_RECLAIM   1u
 #define LK_GRAPH_RETENTION 2u

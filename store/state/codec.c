@@ -249,6 +249,49 @@ sluice_status st_runs_read(const cJSON *object, st_run_ref **ret_runs, uint32_t 
     return SLUICE_OK;
 }
 
+static void sorted_file_write(st_json *json, const char *name, const st_run_info *file)
+{
+    st_json_name(json, name);
+    st_json_object(json);
+    st_put_text(json, "file", file->name);
+    st_put_u64(json, "entries", file->entries);
+    st_put_u64(json, "bytes", file->bytes);
+    st_put_sha256(json, "footer", &file->footer);
+    st_json_object_end(json);
+}
+
+static sluice_status sorted_file_read(const cJSON *object, const char *name, st_run_info *ret_file, sluice_error *err)
+{
+    const cJSON *file = field(object, name);
+    PF_TRY(st_take_file(file, "file", ret_file->name, sizeof(ret_file->name), err));
+    PF_TRY(st_json_get_u64(file, "entries", &ret_file->entries, err));
+    PF_TRY(st_json_get_u64(file, "bytes", &ret_file->bytes, err));
+    return st_json_get_sha256(file, "footer", &ret_file->footer, err);
+}
+
+void st_index_write(st_json *json, const st_index_ref *index)
+{
+    if (!index->present)
+        return;
+    st_json_name(json, "index");
+    st_json_object(json);
+    st_put_number(json, "ordinal", index->ordinal);
+    sorted_file_write(json, "out", &index->out);
+    sorted_file_write(json, "in", &index->in);
+    st_json_object_end(json);
+}
+
+sluice_status st_index_read(const cJSON *object, st_index_ref *ret_index, sluice_error *err)
+{
+    const cJSON *index = field(object, "index");
+    *ret_index = (st_index_ref){.present = index != NULL};
+    if (!index)
+        return SLUICE_OK;
+    PF_TRY(st_take_small(index, "ordinal", &ret_index->ordinal, err));
+    PF_TRY(sorted_file_read(index, "out", &ret_index->out, err));
+    return sorted_file_read(index, "in", &ret_index->in, err);
+}
+
 void st_hashes_write(st_json *json, const char *name, const uint64_t *hashes, uint64_t count)
 {
     static const char digits[] = "0123456789abcdef";

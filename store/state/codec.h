@@ -74,6 +74,8 @@ void st_runs_write(st_json *json, const st_run_ref *runs, uint32_t count); /* "r
 sluice_status st_runs_read(const cJSON *object, st_run_ref **ret_runs, uint32_t *ret_count, sluice_error *err);
 void st_edit_write(st_json *json, const st_edit *edit); /* an object */
 sluice_status st_edit_read(const cJSON *object, st_edit *ret_edit, sluice_error *err);
+void st_index_write(st_json *json, const st_index_ref *index); /* "index"; nothing when there is none */
+sluice_status st_index_read(const cJSON *object, st_index_ref *ret_index, sluice_error *err);
 /* A copy of what an add says, runs and all. */
 sluice_status st_add_copy(const st_edit_add *from, st_edit_add *ret_to, sluice_error *err);
 void st_add_free(st_edit_add *add);

@@ -59,6 +59,7 @@ static void write_add(st_json *json, const st_edit_add *add)
     if (form == IDS_GIVEN)
         st_put_u64(json, "first", add->first_row);
     st_runs_write(json, add->runs, add->run_count);
+    st_index_write(json, &add->index);
     st_dead_write(json, "dead", &add->dead);
     st_json_object_end(json);
 }
@@ -89,6 +90,8 @@ static void write_substitute(st_json *json, const st_edit *edit)
         st_put_text(json, "fragment", edit->out[i].fragment);
         st_put_u64(json, "bytes", edit->out[i].bytes);
         st_dead_write(json, "applied", &edit->out[i].applied);
+        if (edit->out[i].incoming > 0)
+            st_put_number(json, "incoming", edit->out[i].incoming);
         st_json_object_end(json);
     }
     st_json_array_end(json);
@@ -134,6 +137,7 @@ static sluice_status read_add(const cJSON *object, st_edit_add *add, sluice_erro
             return damaged("row ids", err);
     }
     PF_TRY(st_runs_read(object, &add->runs, &add->run_count, err));
+    PF_TRY(st_index_read(object, &add->index, err));
     PF_TRY(st_dead_read(object, "dead", &add->dead, err));
     return add->dead.rows <= add->fragment.rows ? SLUICE_OK : damaged("more rows left out than there are", err);
 }
@@ -173,6 +177,8 @@ static sluice_status read_substitute(const cJSON *object, st_edit *edit, sluice_
         PF_TRY(st_take_file(item, "fragment", leaving->fragment, sizeof(leaving->fragment), err));
         PF_TRY(st_json_get_u64(item, "bytes", &leaving->bytes, err));
         PF_TRY(st_dead_read(item, "applied", &leaving->applied, err));
+        if (cJSON_HasObjectItem(item, "incoming"))
+            PF_TRY(st_take_small(item, "incoming", &leaving->incoming, err));
     }
     return edit->out_count > 0 ? SLUICE_OK : damaged("an empty substitution", err);
 }
@@ -235,6 +241,10 @@ sluice_status st_edit_objects(const st_edit *edit, st_object_fn *each, void *con
         PF_TRY(name_object(edit->table, "fragments", add->fragment.name, each, context, err));
         for (uint32_t r = 0; r < add->run_count; r++)
             PF_TRY(name_object(edit->table, "keys", add->runs[r].info.name, each, context, err));
+        if (add->index.present) {
+            PF_TRY(name_object(edit->table, "indexes", add->index.out.name, each, context, err));
+            PF_TRY(name_object(edit->table, "indexes", add->index.in.name, each, context, err));
+        }
         if (add->dead.present)
             PF_TRY(name_object(edit->table, "deletions", add->dead.name, each, context, err));
     }

@@ -99,6 +99,7 @@ static void write_item(st_json *json, const st_item *item)
     st_put_u64(json, "high", item->high);
     st_put_id(json, "commit", &item->add.commit);
     st_runs_write(json, item->add.runs, item->add.run_count);
+    st_index_write(json, &item->add.index);
     write_dead(json, item);
     st_json_object_end(json);
 }
@@ -173,6 +174,7 @@ static sluice_status read_item(const cJSON *object, st_item *item, sluice_error 
         item->add.first_row = item->low;
     PF_TRY(st_json_get_id(object, "commit", &item->add.commit, err));
     PF_TRY(st_runs_read(object, &item->add.runs, &item->add.run_count, err));
+    PF_TRY(st_index_read(object, &item->add.index, err));
     return read_dead(object, item, err);
 }
 

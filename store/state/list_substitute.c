@@ -4,7 +4,8 @@
  * A substitution was prepared against an older state: it says which deletions it has applied (their rows are not in
  * what comes in). Deletions that came since stand in the dead sets of what leaves; they are handed on: the row ids of
  * (dead now - applied), fragment by fragment, are deleted in what comes in, and there only (an update since then has
- * put the same row id into a later fragment, which must keep it). It does not hold when a leaving fragment is not
+ * put the same row id into a later fragment, which must keep it). Each leaving fragment says how many of the incoming
+ * ones stand in its place, so that the order of the rows is kept. It does not hold when a leaving fragment is not
  * listed any more, or an applied deletion is gone. A fragment that comes in under the name of one that leaves (new
  * index, new runs) keeps ids, commit and dead rows.
  */
@@ -16,6 +17,7 @@
 typedef struct leaving {
     const st_edit_out *out;
     const st_edit_add *same; /* comes in again under its name */
+    uint64_t first;          /* of the incoming ones that stand in its place */
     bool found;
 } leaving;
 
@@ -27,6 +29,7 @@ typedef struct substitution {
     st_row_set *later; /* row ids of deletions to hand on */
     st_item *incoming; /* in the order of the edit, without those of the same name */
     uint32_t incoming_count;
+    uint64_t claimed; /* of them: by leaving fragments; the others stand in the place of the first */
     bool placed;
 } substitution;
 
@@ -64,8 +67,10 @@ static sluice_status prepare(substitution *sub, sluice_error *err)
     if (!sub->outs || !sub->incoming)
         return pf_fail_memory(err);
     sub->count = edit->out_count;
-    for (uint32_t i = 0; i < edit->out_count; i++)
-        sub->outs[i].out = &edit->out[i];
+    for (uint32_t i = 0; i < edit->out_count; i++) {
+        sub->outs[i] = (leaving){.out = &edit->out[i], .first = sub->claimed};
+        sub->claimed += edit->out[i].incoming;
+    }
     qsort(sub->outs, sub->count, sizeof(*sub->outs), compare_outs);
     for (uint32_t i = 1; i < sub->count; i++)
         if (compare_outs(&sub->outs[i - 1], &sub->outs[i]) == 0)
@@ -145,6 +150,17 @@ static sluice_status renew(st_item *item, const st_edit_add *same, sluice_error 
     return SLUICE_OK;
 }
 
+/* Incoming fragments [first, first + count) go behind what the page holds. */
+static sluice_status place(substitution *sub, uint64_t first, uint64_t count, st_list_node *page, sluice_error *err)
+{
+    for (uint64_t k = first; k < first + count; k++) {
+        st_item item = sub->incoming[k];
+        sub->incoming[k] = (st_item){0};
+        PF_TRY(st_list_push_item(page, &item, err));
+    }
+    return SLUICE_OK;
+}
+
 /* Second walk, over one page: builds its items anew. */
 static sluice_status rewrite_page(substitution *sub, st_list_node *leaf, sluice_error *err)
 {
@@ -159,13 +175,11 @@ static sluice_status rewrite_page(substitution *sub, st_list_node *leaf, sluice_
     for (; next < leaf->count && status == SLUICE_OK; next++) {
         st_item *item = &leaf->items[next];
         leaving *out = find_out(sub, item->add.fragment.name);
-        if (out && !sub->placed) {
-            for (uint32_t k = 0; k < sub->incoming_count && status == SLUICE_OK; k++) {
-                status = st_list_push_item(&fresh, &sub->incoming[k], err);
-                sub->incoming[k] = (st_item){0};
-            }
-            sub->placed = true;
-        }
+        if (out && !sub->placed)
+            status = place(sub, sub->claimed, sub->incoming_count - sub->claimed, &fresh, err);
+        if (out && status == SLUICE_OK)
+            status = place(sub, out->first, out->out->incoming, &fresh, err);
+        sub->placed |= out != NULL;
         if (status == SLUICE_OK && out && out->same)
             status = renew(item, out->same, err);
         if (status != SLUICE_OK)
@@ -199,8 +213,10 @@ static sluice_status rewrite(substitution *sub, st_list_node *node, sluice_error
 static sluice_status match_names(substitution *sub, sluice_error *err)
 {
     const st_edit *edit = &sub->bound->edit;
+    uint64_t fresh = 0;
     for (uint32_t i = 0; i < edit->add_count; i++) {
         leaving *out = find_out(sub, edit->adds[i].fragment.name);
+        fresh += out == NULL;
         if (!out && !edit->adds[i].fragment.explicit_ids)
             return pf_fail(err, SLUICE_CORRUPT, "a substitution brings in a fragment without row ids");
         if (out && (out->same || out->out->applied.present))
@@ -208,6 +224,8 @@ static sluice_status match_names(substitution *sub, sluice_error *err)
         if (out)
             out->same = &edit->adds[i];
     }
+    if (sub->claimed > fresh)
+        return pf_fail(err, SLUICE_CORRUPT, "a substitution places more fragments than it brings in");
     return SLUICE_OK;
 }
 

@@ -24,10 +24,19 @@ typedef struct st_run_ref {
     st_run_info info;
 } st_run_ref;
 
+/* The adjacency that covers a fragment of an edge table (store/fragment/adjacency.h): files below
+ * tables/<id>/indexes/, which it shares with the other fragments that they cover. */
+typedef struct st_index_ref {
+    bool present;
+    uint32_t ordinal; /* the fragment's number in both files */
+    st_run_info out, in;
+} st_index_ref;
+
 typedef struct st_edit_add {
     st_fragment_info fragment;
     st_run_ref *runs;
     uint32_t run_count;
+    st_index_ref index;
     st_dead_ref dead; /* positions left out by a late phase of a skipping load */
     /* Ids of rows without a column _row_id: id of position 0, the others follow. Bound in G and then no part of the
      * edit, unless the plan gave it (from a block of its own: loads whose edges name keyless nodes of the same load).
@@ -41,6 +50,8 @@ typedef struct st_edit_out { /* a fragment that leaves by a substitution */
     char fragment[64];
     uint64_t bytes;
     st_dead_ref applied; /* positions of it that the incoming fragments leave out: deletions that were applied */
+    uint32_t incoming;   /* so many of what comes in under new names stand in its place, in the order of the adds; those
+                          * that no leaving fragment claims stand in the place of the first */
 } st_edit_out;
 
 #define ST_ATTACHED_EDIT_MAX 65536u /* bytes of an edit that goes into the record; larger ones are staged */

@@ -69,10 +69,13 @@ static const char edit_golden[] =
     "{\"fragment\":\"a-1.arrow\",\"rows\":\"1\",\"bytes\":\"100\",\"footer\":\"" ZEROS "\",\"ids\":\"given\","
     "\"first\":\"18446744073709551614\",\"runs\":[],\"dead\":null},"
     "{\"fragment\":\"a-2.arrow\",\"rows\":\"1\",\"bytes\":\"100\",\"footer\":\"" ZEROS
-    "\",\"ids\":\"column\",\"runs\":[],"
+    "\",\"ids\":\"column\",\"runs\":[],\"index\":{\"ordinal\":3,"
+    "\"out\":{\"file\":\"a-3.out\",\"entries\":\"1\",\"bytes\":\"200\",\"footer\":\"" ELEVENS "\"},"
+    "\"in\":{\"file\":\"a-3.in\",\"entries\":\"2\",\"bytes\":\"201\",\"footer\":\"" ZEROS "\"}},"
     "\"dead\":null}],"
     "\"delete\":[\"5\",\"1099511627776\"],"
-    "\"substitute\":[{\"fragment\":\"b-0.arrow\",\"bytes\":\"77\",\"applied\":null}],\"replace\":false}\n";
+    "\"substitute\":[{\"fragment\":\"b-0.arrow\",\"bytes\":\"77\",\"applied\":null,\"incoming\":2}],\"replace\":false}"
+    "\n";
 
 static sluice_status recode_edit(const void *bytes, size_t length, pf_buffer *ret_again, sluice_error *err)
 {
@@ -99,10 +102,14 @@ static void an_edit_has_its_golden_form(void **state)
         {.fragment = {.name = "a-1.arrow", .rows = 1, .bytes = 100},
          .first_row = UINT64_MAX - 1,
          .first_row_given = true},
-        {.fragment = {.name = "a-2.arrow", .rows = 1, .bytes = 100, .explicit_ids = true}},
+        {.fragment = {.name = "a-2.arrow", .rows = 1, .bytes = 100, .explicit_ids = true},
+         .index = {.present = true,
+                   .ordinal = 3,
+                   .out = {.name = "a-3.out", .entries = 1, .bytes = 200, .footer = elevens()},
+                   .in = {.name = "a-3.in", .entries = 2, .bytes = 201}}},
     };
     uint64_t rows[2] = {5, UINT64_C(1) << 40};
-    st_edit_out out = {.fragment = "b-0.arrow", .bytes = 77};
+    st_edit_out out = {.fragment = "b-0.arrow", .bytes = 77, .incoming = 2};
     st_edit edit = {
         .table = 64, .adds = adds, .add_count = 3, .delete_rows = rows, .delete_count = 2, .out = &out, .out_count = 1};
     pf_buffer text = {0};

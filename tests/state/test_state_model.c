@@ -267,6 +267,8 @@ static bool make_substitution(model *m, uint32_t t, const model_table *base, st_
         st_edit_add add = explicit_add(m, edit->table, ids + at, count - at < MODEL_ROWS ? count - at : MODEL_ROWS);
         push_add(edit, &add);
     }
+    if (edit->add_count > 0) /* some stand in the place of the last one */
+        edit->out[out - 1].incoming = (uint32_t)below(m, edit->add_count + 1);
     m->substitutions++;
     (void)t;
     return out > 0;
@@ -276,7 +278,8 @@ static bool make_substitution(model *m, uint32_t t, const model_table *base, st_
 static void substitute_in_model(model_table *table, const model_table *base, const st_edit *edit)
 {
     uint64_t later[5 * MODEL_ROWS];
-    uint32_t later_count = 0, place = UINT32_MAX;
+    uint32_t later_count = 0, claimed = 0;
+    bool placed = false;
     uint64_t ids[5 * MODEL_ROWS];
     uint32_t count = 0;
     for (uint32_t o = 0; o < edit->out_count; o++) {
@@ -291,7 +294,6 @@ static void substitute_in_model(model_table *table, const model_table *base, con
             model_fragment *now = &table->items[f];
             if (strcmp(now->info.name, edit->out[o].fragment) != 0)
                 continue;
-            place = f < place ? f : place;
             for (uint32_t b = 0; b < base->count; b++)
                 for (uint32_t r = 0; r < now->rows && strcmp(base->items[b].info.name, now->info.name) == 0; r++)
                     if (now->dead[r] && !base->items[b].dead[r])
@@ -300,15 +302,26 @@ static void substitute_in_model(model_table *table, const model_table *base, con
     }
     qsort(ids, count, sizeof(*ids), compare_ids);
     for (uint32_t o = 0; o < edit->out_count; o++)
-        for (uint32_t f = 0; f < table->count; f++)
-            if (strcmp(table->items[f].info.name, edit->out[o].fragment) == 0) {
-                remove_at(table, f);
-                break;
-            }
-    for (uint32_t a = 0; a < edit->add_count; a++) {
-        model_fragment fragment = modelled(&edit->adds[a], ids + a * MODEL_ROWS);
-        kill_rows(&fragment, 1, later, later_count);
-        insert(table, place + a, &fragment);
+        claimed += edit->out[o].incoming;
+    for (uint32_t f = 0; f < table->count; f++) {
+        uint32_t o = 0, first = 0;
+        for (; o < edit->out_count && strcmp(table->items[f].info.name, edit->out[o].fragment) != 0; o++)
+            first += edit->out[o].incoming;
+        if (o == edit->out_count)
+            continue;
+        remove_at(table, f);
+        for (uint32_t k = 0; k < 2 * edit->add_count; k++) { /* what nobody claims first */
+            uint32_t a = k % edit->add_count;
+            bool unclaimed = k < edit->add_count && a >= claimed && !placed;
+            bool mine = k >= edit->add_count && a >= first && a - first < edit->out[o].incoming;
+            if (!unclaimed && !mine)
+                continue;
+            model_fragment fragment = modelled(&edit->adds[a], ids + a * MODEL_ROWS);
+            kill_rows(&fragment, 1, later, later_count);
+            insert(table, f++, &fragment);
+        }
+        placed = true;
+        f--;
     }
 }
 
