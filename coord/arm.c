@@ -117,7 +117,7 @@ sluice_status co_stage_arm(co_run *run, sluice_error *err)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a write has at most %u visible effects", CO_EFFECTS_MAX);
     if (run->write.effect_count && (!adapter->apply || !adapter->classify || !adapter->undo))
         return pf_fail(err, SLUICE_INTERNAL, "a writer of kind %s has no visible effects", adapter->kind);
-    if (!adapter->arms &&
+    if (!run->write.arms &&
         run->write.effect_count == 0) /* authority-first: the append is the first durable effect (OW-069) */
         return co_run_check(run, err);
     PF_TRY(arm(run, err));

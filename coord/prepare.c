@@ -128,6 +128,40 @@ static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
     return look_for_twin(run, run->first_base, err);
 }
 
+/* A change that would have ended the write may have come after the last plan was judged and before this pin. */
+static sluice_status judge_left(co_run *run, sluice_error *err)
+{
+    co_finding finding;
+    co_found found;
+    co_claim claim = {.graph = run->write.graph,
+                      .log = run->log,
+                      .reads = &run->left,
+                      .verdict = run->left_from,
+                      .seen = run->left_from};
+    if (run->left.count == 0)
+        return SLUICE_OK;
+    PF_TRY(st_log_refresh(run->log, err));
+    PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
+    if (finding == CO_MET)
+        return co_run_fail_ends(&found, err);
+    if (finding != CO_HOLDS)
+        return pf_fail(err, SLUICE_WRITE_CONFLICT, "the schema changed under a write that relies on rows");
+    co_read_set_free(&run->left);
+    return SLUICE_OK;
+}
+
+sluice_status co_write_need_attempt(co_write *write, sluice_error *err)
+{
+    co_run *run = (co_run *)write; /* its first member, as above */
+    if (write->attempt)
+        return SLUICE_OK;
+    PF_TRY(co_attempt_make(write->graph, &run->own, err));
+    run->own.incarnation = run->incarnation;
+    run->own.since = run->first_base;
+    write->attempt = &run->own;
+    return SLUICE_OK;
+}
+
 static bool request_is_known(const co_run *run)
 {
     static const pf_sha256 none;
@@ -213,6 +247,7 @@ static sluice_status start_plan(co_run *run, sluice_error *err)
     (void)snprintf(commit->actor, sizeof commit->actor, "%s", actor);
     if (run->request.message && !(commit->message = strdup(run->request.message)))
         return pf_fail_memory(err);
+    run->write.arms = run->writer->adapter->arms;
     run->write.delta.schema_identity = view->schema_identity;
     run->write.reads.incarnation = view->incarnation;
     run->write.reads.schema_identity = view->schema_identity;
@@ -314,10 +349,10 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
 static sluice_status add_folds(co_run *run, sluice_error *err)
 {
     char stem[56], id[PF_ID_TEXT];
-    const co_attempt *attempt = run->write.attempt;
-    if (!attempt) /* nothing may be staged */
+    if (!st_delta_wants_folds(st_snapshot_view(run->write.base), &run->write.delta))
         return SLUICE_OK;
-    pf_id_text(&attempt->id, id);
+    PF_TRY(co_write_need_attempt(&run->write, err));
+    pf_id_text(&run->write.attempt->id, id);
     (void)snprintf(stem, sizeof stem, "%s-%uf", id, run->write.plan_number);
     PF_TRY(st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta, stem, err));
     if (run->write.delta.fold_count)
@@ -358,6 +393,7 @@ sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err
     *ret_next = CO_DONE;
     if (run->done)
         return SLUICE_OK;
+    PF_TRY(judge_left(run, err));
     PF_TRY(co_run_check(run, err));
     PF_TRY(start_plan(run, err));
     sluice_status status = run->writer->plan(run->writer->context, &run->write, err);

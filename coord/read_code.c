@@ -94,6 +94,10 @@ sluice_status co_read_set_encode(const co_read_set *set, pf_buffer *buffer, slui
         st_json_u64(&json, read->set.table);
         st_json_name(&json, "unique");
         st_json_number(&json, read->set.unique);
+        if (read->set.property) {
+            st_json_name(&json, "property");
+            st_json_u64(&json, read->set.property);
+        }
         st_json_name(&json, "whole");
         st_json_bool(&json, read->set.whole);
         encode_hashes(&json, &read->set, &hashes, err);
@@ -203,6 +207,8 @@ static sluice_status decode_read(const cJSON *item, co_read *read, sluice_error 
     if (read->set.table == 0)
         return damaged("table of a read", err);
     PF_TRY(decode_small(item, "unique", &read->set.unique, err));
+    if (cJSON_GetObjectItemCaseSensitive(item, "property"))
+        PF_TRY(st_json_get_u64(item, "property", &read->set.property, err));
     PF_TRY(st_json_get_bool(item, "whole", &read->set.whole, err));
     PF_TRY(decode_hashes(item, &read->set, err));
     PF_TRY(st_json_get_array(item, "runs", &runs, err));

@@ -21,16 +21,20 @@ typedef struct conflict_rule {
     bool by_unique;  /* only the same unique tuple */
     bool by_node;    /* `theirs` names the node table, mine an edge table: compare the runs' table instead */
     bool any_whole;  /* met by a whole-table change of any table: an edge table replaced may touch any node */
+    bool ends;       /* a change ends the write; no restart makes up for it */
 } conflict_rule;
 
 static const conflict_rule rules[] = {
-    {CO_READ_KEY_ABSENT, "key-absent", SPACE(KEY_INSERTED), false, false, false},
-    {CO_READ_KEY_PRESENT, "key-present", SPACE(KEY_DELETED), false, false, false},
-    {CO_READ_UNIQUE_ABSENT, "unique-absent", SPACE(UNIQUE_SET), true, false, false},
-    {CO_READ_EDGES_EMPTY, "edges-empty", SPACE(ENDPOINT_USED), false, false, true},
-    {CO_READ_COUNT, "count", SPACE(ENDPOINT_USED), false, true, false},
-    {CO_READ_ROW, "row", SPACE(KEY_INSERTED) | SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false},
-    {CO_READ_WHOLE_TABLE, "whole-table", ~0u, false, false, false},
+    {CO_READ_KEY_ABSENT, "key-absent", SPACE(KEY_INSERTED), false, false, false, false},
+    {CO_READ_KEY_PRESENT, "key-present", SPACE(KEY_DELETED), false, false, false, false},
+    {CO_READ_UNIQUE_ABSENT, "unique-absent", SPACE(UNIQUE_SET), true, false, false, false},
+    {CO_READ_EDGES_EMPTY, "edges-empty", SPACE(ENDPOINT_USED), false, false, true, false},
+    {CO_READ_COUNT, "count", SPACE(ENDPOINT_USED), false, true, false, false},
+    {CO_READ_ROW, "row", SPACE(KEY_INSERTED) | SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false, false},
+    {CO_READ_OBJECT, "object", SPACE(KEY_INSERTED) | SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false,
+     true},
+    {CO_READ_PROPERTY, "property", SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false, true},
+    {CO_READ_WHOLE_TABLE, "whole-table", ~0u, false, false, false, false},
 };
 static_assert(sizeof rules / sizeof rules[0] == CO_READ_KIND_COUNT, "each kind of read has its rule");
 static_assert(ST_SPACE_COUNT <= 32, "conflict spaces fit a mask");
@@ -67,6 +71,23 @@ sluice_status co_read_set_add(co_read_set *set, const co_read *read, sluice_erro
     return SLUICE_OK;
 }
 
+bool co_read_kind_ends(co_read_kind kind)
+{
+    return rules[kind].ends;
+}
+
+sluice_status co_read_set_take_ends(co_read_set *set, co_read_set *ret_ends, sluice_error *err)
+{
+    *ret_ends = (co_read_set){.incarnation = set->incarnation, .schema_identity = set->schema_identity};
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (!co_read_kind_ends(set->reads[i].kind))
+            continue;
+        PF_TRY(co_read_set_add(ret_ends, &set->reads[i], err));
+        set->reads[i].set = (st_change){.table = set->reads[i].set.table};
+    }
+    return SLUICE_OK;
+}
+
 bool co_read_set_has_whole(const co_read_set *set, uint64_t table)
 {
     for (uint32_t i = 0; i < set->count; i++)
@@ -81,6 +102,8 @@ static bool is_related(const conflict_rule *rule, const st_change *mine, const s
     if (!(rule->spaces & (1u << theirs->space)))
         return false;
     if (rule->by_unique && mine->unique != theirs->unique)
+        return false;
+    if (mine->property && theirs->property && mine->property != theirs->property)
         return false;
     return rule->by_node || mine->table == theirs->table;
 }

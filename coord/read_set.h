@@ -14,6 +14,10 @@ typedef enum co_read_kind {
     CO_READ_EDGES_EMPTY,   /* no incident edges (set.table: the node table): meets ENDPOINT_USED */
     CO_READ_COUNT, /* cardinality of a node in an edge type (set.table: the edge table): meets ENDPOINT_USED of it */
     CO_READ_ROW,   /* a key's row as it stands, or its absence: meets KEY_INSERTED, KEY_DELETED, ROW_UPDATED */
+    /* Of the two below a change ends the write (WRITE_CONFLICT) instead of restarting its plan, also when it came
+     * between two plans of it. */
+    CO_READ_OBJECT,      /* like ROW: an object that is asserted or deleted, or asserted not to be there */
+    CO_READ_PROPERTY,    /* a property that is set: meets ROW_UPDATED of it, and KEY_DELETED */
     CO_READ_WHOLE_TABLE, /* meets everything of that table */
     CO_READ_KIND_COUNT   /* each has a rule in the table of read_set.c; a static assertion counts them */
 } co_read_kind;
@@ -39,6 +43,10 @@ sluice_status co_read_set_decode(const void *bytes, size_t length, co_read_set *
 /* Does any read meet these writes? Hash hits are confirmed on the key itself where both sides name fragments. */
 sluice_status co_read_set_meets(st_graph *graph, const co_read_set *set, const st_changes *changes, bool *ret_meets,
                                 co_read_kind *ret_kind, uint64_t *ret_table, sluice_error *err);
+/* Does a change of what was read end the write? */
+bool co_read_kind_ends(co_read_kind kind);
+/* Moves the reads that end a write into a set of the same identities. */
+sluice_status co_read_set_take_ends(co_read_set *set, co_read_set *ret_ends, sluice_error *err);
 /* Was this table read as a whole? It then meets every commit with an edit of the table, whatever its change sets say.
  */
 bool co_read_set_has_whole(const co_read_set *set, uint64_t table);

@@ -36,6 +36,9 @@ typedef struct co_run {
     uint32_t table_count;
     pf_sha256 digest;   /* of the delta, at the end of B */
     uint64_t row_block; /* taken ahead, 0: none */
+    co_attempt own;     /* made for a plan that needed one */
+    co_read_set left;   /* of the plan that was given up last: what ends the write if it changed before the next pin */
+    uint64_t left_from; /* and the generation of that plan's base */
     co_slot slot;       /* held from arming to retiring */
     co_intent intent;
     bool armed, applied;
@@ -55,6 +58,8 @@ sluice_status co_run_check(co_run *run, sluice_error *err);
 void co_run_note_litter(co_run *run);
 /* Frees the plan (delta, reads, gates, effects, base) and lets go of the gates; the payload stays. */
 void co_run_drop_plan(co_run *run);
+/* WRITE_CONFLICT: a read of a kind that ends the write was met. */
+sluice_status co_run_fail_ends(const co_found *found, sluice_error *err);
 /* An acknowledged answer from a commit that stands: makes its generation acknowledged first. */
 sluice_status co_run_answer_found(co_run *run, const co_found *found, bool repeated, sluice_error *err);
 

@@ -145,11 +145,32 @@ static sluice_status pass(co_run *run, co_next *ret_next, sluice_error *err)
     return co_stage_publish(run, ret_next, err);
 }
 
+sluice_status co_run_fail_ends(const co_found *found, sluice_error *err)
+{
+    sluice_status status = pf_fail(err, SLUICE_WRITE_CONFLICT, "another commit changed what this write relies on");
+    pf_details(err, "{\"table\":\"%llu\",\"read\":\"%s\"}", (unsigned long long)found->table,
+               co_read_kind_name(found->kind));
+    pf_hint(err, "read again what it goes by, and decide anew");
+    return status;
+}
+
+/* A plan is given up: what would have ended the write stays, to be judged up to the next pin. */
+static sluice_status keep_ends(co_run *run, sluice_error *err)
+{
+    if (!run->write.base)
+        return SLUICE_OK;
+    run->left_from = st_snapshot_view(run->write.base)->generation;
+    co_read_set_free(&run->left);
+    return co_read_set_take_ends(&run->write.reads, &run->left, err);
+}
+
 /* The budget of a restart, and the typed end of it. */
 static sluice_status count_restart(co_run *run, sluice_error *err)
 {
     const ad_adapter *adapter = run->writer->adapter;
     bool met = run->finding == CO_MET;
+    if (met && co_read_kind_ends(run->found.kind))
+        return co_run_fail_ends(&run->found, err);
     if (!pf_id_is_nil(&run->request.if_head) && run->finding == CO_MOVED)
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than the write is conditional on");
     if (!adapter->replays || run->writer->once)
@@ -175,6 +196,7 @@ static sluice_status drive(co_run *run, sluice_error *err)
             return SLUICE_OK;
         if (run->armed)
             PF_TRY(co_run_give_up(run, err));
+        PF_TRY(keep_ends(run, err));
         co_run_drop_plan(run);
         co_run_note_litter(run);
         if (next == CO_AGAIN_AFTER_CONFLICT)
@@ -230,11 +252,14 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         }
         fill_envelope(&run, status, err);
     }
-    if (attempt && (run.armed || run.committed == SLUICE_UNKNOWN))
-        attempt->uncertain = true;
+    if (run.write.attempt && (run.armed || run.committed == SLUICE_UNKNOWN))
+        run.write.attempt->uncertain = true;
     co_slot_release(&run.slot);
     co_run_drop_plan(&run);
-    lk_lockfile_close(run.locks); /* and with it admission */
+    co_read_set_free(&run.left);
+    if (run.write.attempt == &run.own)
+        (void)co_attempt_finish(graph, &run.own, NULL); /* what it cannot remove is collection's */
+    lk_lockfile_close(run.locks);                       /* and with it admission */
     lk_lockfile_close(run.graph_locks);
     return status;
 }

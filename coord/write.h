@@ -84,7 +84,11 @@ typedef struct co_write {
     uint32_t gate_count;
     ad_effect *effects; /* visible by themselves; malloc'd */
     uint32_t effect_count;
+    bool arms; /* the adapter's, unless the plan knows better: a plan that staged something sets it */
 } co_write;
+/* For a plan that comes to stage something in a write that began without an attempt: makes one, which ends with the
+ * write. Does nothing when there is one. */
+sluice_status co_write_need_attempt(co_write *write, sluice_error *err);
 /* Sets request.request once the payload half knows it; the receipt look-up by operation id then happens. Returns
  * SLUICE_OK to go on; *ret_done true when the operation was found done (the machine answers its receipt). */
 sluice_status co_write_set_request(co_write *write, const pf_sha256 *request, bool *ret_done, sluice_error *err);

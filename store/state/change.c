@@ -150,6 +150,8 @@ sluice_status st_changes_write(st_json *json, const st_changes *changes, const s
         st_put_u64(json, "table", change->table);
         st_put_text(json, "space", spaces[change->space]);
         st_put_number(json, "unique", change->unique);
+        if (change->property)
+            st_put_u64(json, "property", change->property);
         st_put_bool(json, "whole", change->whole);
         st_hashes_write(json, "hashes", change->hashes, change->hash_count);
         PF_TRY(write_runs(json, change, edits, err));
@@ -229,6 +231,10 @@ static sluice_status read_change(const cJSON *object, const st_edit_source *edit
     PF_TRY(st_take_word(object, "space", spaces, ST_SPACE_COUNT, &space, err));
     change->space = (st_space)space;
     PF_TRY(st_take_small(object, "unique", &change->unique, err));
+    if (cJSON_GetObjectItemCaseSensitive(object, "property"))
+        PF_TRY(st_json_get_u64(object, "property", &change->property, err));
+    if (change->property && change->space != ST_SPACE_ROW_UPDATED)
+        return damaged("a property of no updated row", err);
     PF_TRY(st_json_get_bool(object, "whole", &change->whole, err));
     PF_TRY(st_hashes_read(object, "hashes", &change->hashes, &change->hash_count, err));
     PF_TRY(st_json_get_array(object, "runs", &list, err));

@@ -73,21 +73,34 @@ sluice_status st_fold_apply(const st_fold *fold, st_table_entry *entry, sluice_e
     return SLUICE_OK;
 }
 
+static bool is_due(const st_view *view, const st_delta *delta, uint32_t i)
+{
+    const st_table_entry *entry = st_view_table(view, delta->edits[i].edit.table);
+    for (uint32_t k = 0; k < delta->fold_count && entry; k++)
+        if (delta->folds[k].table == entry->id)
+            return false;
+    return entry && entry->edit_count >= ST_FOLD_AT && !delta->edits[i].edit.replace;
+}
+
+bool st_delta_wants_folds(const st_view *view, const st_delta *delta)
+{
+    for (uint32_t i = 0; i < delta->edit_count; i++)
+        if (is_due(view, delta, i))
+            return true;
+    return false;
+}
+
 sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta *delta, const char *stem,
                                  sluice_error *err)
 {
     for (uint32_t i = 0; i < delta->edit_count; i++) {
-        const st_table_entry *entry = st_view_table(view, delta->edits[i].edit.table);
-        bool planned = false;
-        for (uint32_t k = 0; k < delta->fold_count && entry; k++)
-            planned = planned || delta->folds[k].table == entry->id;
-        if (!entry || planned || entry->edit_count < ST_FOLD_AT || delta->edits[i].edit.replace)
+        if (!is_due(view, delta, i))
             continue;
         st_fold *folds = realloc(delta->folds, ((size_t)delta->fold_count + 1) * sizeof(*folds));
         if (!folds)
             return pf_fail_memory(err);
         delta->folds = folds;
-        PF_TRY(st_fold_stage(graph, view, entry->id, stem, &folds[delta->fold_count], err));
+        PF_TRY(st_fold_stage(graph, view, delta->edits[i].edit.table, stem, &folds[delta->fold_count], err));
         delta->fold_count++;
     }
     return SLUICE_OK;

@@ -99,9 +99,10 @@ typedef enum st_space {
 typedef struct st_change {
     uint64_t table; /* for ENDPOINT_USED: the node table */
     st_space space;
-    uint32_t unique;  /* which unique tuple */
-    bool whole;       /* missing or unreadable: counts as everything */
-    uint64_t *hashes; /* sorted; NULL when runs are named */
+    uint32_t unique;   /* which unique tuple */
+    uint64_t property; /* ROW_UPDATED: which property of these rows; 0: any of them */
+    bool whole;        /* missing or unreadable: counts as everything */
+    uint64_t *hashes;  /* sorted; NULL when runs are named */
     uint64_t hash_count;
     struct st_change_run {
         uint64_t table; /* where the run lies (an edge table for ENDPOINT_USED) */
@@ -335,7 +336,9 @@ pf_sha256 st_delta_digest(const st_delta *delta);
 /* Adds an edit to a delta and takes its insides over (also when it fails). One over ST_ATTACHED_EDIT_MAX is staged as
  * tables/<id>/lists/<stem>-e.json, synced with its folder. */
 sluice_status st_delta_add_edit(pf_volume *volume, st_delta *delta, st_edit *edit, const char *stem, sluice_error *err);
-/* Adds folds for those tables of the delta's edits that have ST_FOLD_AT edits or more. */
+/* Has a table of the delta's edits ST_FOLD_AT edits or more? */
+bool st_delta_wants_folds(const st_view *view, const st_delta *delta);
+/* Adds folds for those tables. */
 sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta *delta, const char *stem,
                                  sluice_error *err);
 /* Rows that these deltas will have numbered from the branch's block. RESOURCE_LIMIT when they are more than a block

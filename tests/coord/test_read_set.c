@@ -107,6 +107,43 @@ static void a_row_that_was_read_meets_whatever_happens_to_its_key(void **state)
     co_read_set_free(&set);
 }
 
+static void a_property_meets_changes_of_it_and_of_whole_rows_and_deletions(void **state)
+{
+    (void)state;
+    static const struct {
+        st_space space;
+        uint64_t property;
+        bool want;
+    } cells[] = {{ST_SPACE_ROW_UPDATED, 3, true},   {ST_SPACE_ROW_UPDATED, 4, false},  {ST_SPACE_ROW_UPDATED, 0, true},
+                 {ST_SPACE_KEY_DELETED, 0, true},   {ST_SPACE_KEY_INSERTED, 0, false}, {ST_SPACE_UNIQUE_SET, 0, false},
+                 {ST_SPACE_ENDPOINT_USED, 0, false}};
+    co_read_set set = {0};
+    add(&set, CO_READ_PROPERTY, 64, 0, low, 3);
+    set.reads[0].set.property = 3;
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        st_changes changes = changes_of(64, cells[i].space, 0, high, 2);
+        changes.items[0].property = cells[i].property;
+        assert_int_equal(meets(&set, changes), cells[i].want);
+    }
+    co_read_set_free(&set);
+}
+
+static void only_objects_and_properties_end_a_write(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    co_read_set set = {0}, ends = {0};
+    for (unsigned kind = 0; kind < CO_READ_KIND_COUNT; kind++) {
+        assert_int_equal(co_read_kind_ends((co_read_kind)kind), kind == CO_READ_OBJECT || kind == CO_READ_PROPERTY);
+        add(&set, (co_read_kind)kind, 64, 0, low, 3);
+    }
+    ASSERT_OK(co_read_set_take_ends(&set, &ends, &err));
+    assert_int_equal(ends.count, 2);
+    assert_int_equal(ends.reads[1].set.hash_count, 3);
+    co_read_set_free(&ends);
+    co_read_set_free(&set);
+}
+
 static void another_table_or_unique_tuple_is_not_met(void **state)
 {
     (void)state;
@@ -230,6 +267,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_read_meets_its_spaces_and_no_others),
         cmocka_unit_test(a_row_that_was_read_meets_whatever_happens_to_its_key),
+        cmocka_unit_test(a_property_meets_changes_of_it_and_of_whole_rows_and_deletions),
+        cmocka_unit_test(only_objects_and_properties_end_a_write),
         cmocka_unit_test(another_table_or_unique_tuple_is_not_met),
         cmocka_unit_test(a_missing_change_set_is_everything),
         cmocka_unit_test(a_whole_table_read_meets_any_change_of_it),
