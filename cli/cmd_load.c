@@ -31,7 +31,8 @@ enum {
     LOAD_OPTIONS
 };
 static const cli_option load_options[LOAD_OPTIONS] = {
-    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert", "an existing key is an error"},
+    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert|overwrite",
+                   "insert: an existing key is an error; overwrite: replaces the whole types"},
     [LOAD_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to write (default: main)"},
     [LOAD_WORKERS] = {"workers", 0, CLI_NUMBER, "N",
                       "worker processes (default: SLUICE_WORKERS, else one per processor)"},
@@ -102,7 +103,7 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
                                     .header_first_only = cli_option_value(run, LOAD_HEADER)->number == 1,
                                     .columns = cli_text_or(run, LOAD_COLUMNS, NULL),
                                     .format = cli_text_or(run, LOAD_FORMAT, NULL)};
-    options->mode = CO_LOAD_INSERT;
+    options->mode = cli_option_value(run, LOAD_MODE)->number == 1 ? CO_LOAD_OVERWRITE : CO_LOAD_INSERT;
     options->workers = (unsigned)cli_option_value(run, LOAD_WORKERS)->number;
     options->compress = cli_option_value(run, LOAD_COMPRESS)->given;
     options->ignore_unknown = cli_option_value(run, LOAD_IGNORE_UNKNOWN)->given;

@@ -43,8 +43,8 @@ static sluice_status refuse_later(const co_load_options *options, sluice_error *
 {
     if (options->input_count == 0)
         return pf_fail(err, SLUICE_USAGE, "there is no input to load");
-    if (options->mode != CO_LOAD_INSERT)
-        return pf_fail(err, SLUICE_USAGE, "this version loads in mode insert only");
+    if (options->mode == CO_LOAD_UPSERT)
+        return pf_fail(err, SLUICE_USAGE, "this version does not load in mode upsert");
     if (options->skip_bad_rows)
         return pf_fail(err, SLUICE_USAGE, "this version does not skip bad rows");
     return SLUICE_OK;

@@ -126,6 +126,7 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
                      probe->plan.use == ST_RUN_FROM ? "going out" : "coming in");
         break;
     case WK_RULE_ROW:
+    case WK_RULE_STRANDED:
     case WK_RULE_END:
         break;
     }
@@ -138,6 +139,8 @@ sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault
     char other[WK_FAULT_TEXT] = "";
 
     *ret_fault = (wk_fault){0};
+    if (probe->rule == WK_RULE_STRANDED)
+        return load_fault_of_stranded(job, event, ret_fault, err);
     PF_TRY(read_words(job, &probe->plan, event->item, event->position, &words, &ret_fault->record, err));
     if (event->has_other && !event->other_in_base)
         PF_TRY(other_place(job, event, probe, other, sizeof other, err));

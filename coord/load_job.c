@@ -184,6 +184,7 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     if (tables == NULL)
         return pf_fail_memory(err);
     writer.context = job;
+    writer.once = job->spec->options->mode == CO_LOAD_OVERWRITE;
     job->executor = executor;
     PF_GOTO(status, done, find_tables(job, tables, &request.table_count, err));
     request.tables = tables;

@@ -142,6 +142,15 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
 /* Runs all probes; a strict load's least fault of them and of the rows ends it. */
 sluice_status load_probes_run(load_job *job, sluice_error *err);
 
+/* load_overwrite.c: loads that replace whole types */
+bool load_replaces(const load_job *job, const st_type_def *type);
+/* Fits the plan's probes to it: what is replaced does not count, and edges that stay must keep their ends. */
+sluice_status load_overwrite_probes(load_job *job, sluice_error *err);
+/* What a replacement reads and changes beside what its rows do. */
+sluice_status load_overwrite_sets(const load_job *job, const st_type_def *type, co_write *write, sluice_error *err);
+/* An edge that would be stranded, as a fault of the first input of its node's type. */
+sluice_status load_fault_of_stranded(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);
+
 /* load_fault.c: events as faults */
 sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);
 sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err);

@@ -8,8 +8,9 @@
  * | from, to   | KEY_PRESENT              | ENDPOINT_USED     | the node's   |
  * | from, to   | COUNT, where limited     |                   | its own      |
  *
- * Small sets list their hashes, large ones name the runs. Ends that are in the load itself are in the set of those that
- * must stay, too: nobody can delete what nobody sees yet, so they conflict with nothing.
+ * A type that is replaced is read and changed as a whole (load_overwrite.c). Small sets list their hashes, large ones
+ * name the runs. Ends that are in the load itself are in the set of those that must stay, too: nobody can delete what
+ * nobody sees yet, so they conflict with nothing.
  */
 #include "coord/load_job.h"
 #include "platform/check.h"
@@ -215,6 +216,7 @@ static sluice_status add_fragment(const load_job *job, const co_write *write, ui
 static sluice_status add_edit(const load_job *job, const st_type_def *type, co_write *write, sluice_error *err)
 {
     const wk_catalogue *catalogue = &job->catalogue;
+    const st_table_entry *entry = st_view_table(st_snapshot_view(write->base), type->table);
     st_edit edit = {.table = type->table};
     char attempt[PF_ID_TEXT], stem[64];
     bool dead = false;
@@ -232,7 +234,11 @@ static sluice_status add_edit(const load_job *job, const st_type_def *type, co_w
         PF_GOTO(status, failed, add_fragment(job, write, i, &edit, err));
         write->delta.commit.inserted += rows;
     }
-    if (edit.add_count == 0) {
+    if (load_replaces(job, type) && entry && entry->rows > 0) {
+        edit.replace = true;
+        write->delta.commit.deleted += entry->rows;
+    }
+    if (edit.add_count == 0 && !edit.replace) {
         st_edit_free(&edit);
         return SLUICE_OK;
     }
@@ -255,13 +261,17 @@ static sluice_status add_type(const load_job *job, const st_type_def *type, co_w
     uint32_t count = 0, edits = write->delta.edit_count;
     sluice_status status = SLUICE_OK;
 
+    if (load_replaces(job, type))
+        PF_TRY(load_overwrite_sets(job, type, write, err));
     PF_TRY(add_edit(job, type, write, err));
     if (write->delta.edit_count == edits)
         return SLUICE_OK;
     PF_TRY(wk_run_plans(type, &plans, &count, err));
     for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
         run_set set = {.type = type, .use = plans[i].use, .unique = plans[i].unique};
-        status = add_sets(job, &set, write, err);
+        bool ends = set.use == ST_RUN_FROM || set.use == ST_RUN_TO;
+        if (ends || !load_replaces(job, type))
+            status = add_sets(job, &set, write, err);
     }
     free(plans);
     return status;
@@ -269,34 +279,39 @@ static sluice_status add_type(const load_job *job, const st_type_def *type, co_w
 
 /* ---- gates ---- */
 
-static void add_gate(co_write *write, lk_gate_kind kind, uint64_t table)
+static void add_gate(co_write *write, lk_gate_kind kind, uint64_t table, bool exclusive)
 {
     uint64_t incarnation = st_snapshot_view(write->base)->incarnation;
 
     for (uint32_t i = 0; i < write->gate_count; i++)
-        if (write->gates[i].kind == kind && write->gates[i].table == table)
+        if (write->gates[i].kind == kind && write->gates[i].table == table) {
+            write->gates[i].exclusive |= exclusive;
             return;
-    write->gates[write->gate_count++] = (lk_gate_key){.kind = kind, .incarnation = incarnation, .table = table};
+        }
+    write->gates[write->gate_count++] =
+        (lk_gate_key){.kind = kind, .incarnation = incarnation, .table = table, .exclusive = exclusive};
 }
 
-/* Shared gates of everything that is written or only probed. */
+/* Gates of everything that is written or only probed: shared, but alone for what is replaced. */
 static sluice_status add_gates(const load_job *job, co_write *write, sluice_error *err)
 {
     const st_schema *schema = job->payload.schema;
 
-    write->gates = calloc(2 + 3 * (size_t)write->delta.edit_count, sizeof *write->gates);
+    write->gates = calloc(2 + 3 * (size_t)write->delta.edit_count + job->plan.probe_count, sizeof *write->gates);
     if (write->gates == NULL)
         return pf_fail_memory(err);
-    add_gate(write, LK_GATE_SCHEMA, 0);
-    add_gate(write, LK_GATE_BRANCH, 0);
+    add_gate(write, LK_GATE_SCHEMA, 0, false);
+    add_gate(write, LK_GATE_BRANCH, 0, false);
     for (uint32_t i = 0; i < write->delta.edit_count; i++) {
         const st_type_def *type = st_schema_find_table(schema, write->delta.edits[i].edit.table);
-        add_gate(write, LK_GATE_TABLE, type->table);
+        add_gate(write, LK_GATE_TABLE, type->table, load_replaces(job, type));
         if (type->edge) {
-            add_gate(write, LK_GATE_TABLE, schema->types[type->from].table);
-            add_gate(write, LK_GATE_TABLE, schema->types[type->to].table);
+            add_gate(write, LK_GATE_TABLE, schema->types[type->from].table, false);
+            add_gate(write, LK_GATE_TABLE, schema->types[type->to].table, false);
         }
     }
+    for (uint32_t i = 0; i < job->plan.probe_count; i++)
+        add_gate(write, LK_GATE_TABLE, job->plan.probes[i].type->table, false);
     return SLUICE_OK;
 }
 

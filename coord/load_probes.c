@@ -49,6 +49,13 @@ void load_plan_drop(load_job *job)
     job->plan = (load_plan){0};
 }
 
+/* What is to be checked under this plan. */
+static sluice_status make_probes(load_job *job, sluice_error *err)
+{
+    PF_TRY(wk_probes_make(job->payload.schema, &job->catalogue, &job->plan.probes, &job->plan.probe_count, err));
+    return load_overwrite_probes(job, err);
+}
+
 /* Takes the next free number and writes down the base. The conductor's own snapshot is lent to its tasks. */
 sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
 {
@@ -72,8 +79,7 @@ sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
     job->plan.commit = view->head;
     job->plan.generation = view->generation;
     job->plan.base = write->base;
-    PF_GOTO(status, done,
-            wk_probes_make(job->payload.schema, &job->catalogue, &job->plan.probes, &job->plan.probe_count, err));
+    PF_GOTO(status, done, make_probes(job, err));
     job->plan.ready = true;
 done:
     pf_buffer_free(&buffer);
@@ -137,8 +143,7 @@ static sluice_status get_plan(load_job *job, sluice_error *err)
     PF_GOTO(status, done, load_payload_get(job, payload, err));
     PF_GOTO(status, done, load_catalogue_get(job, err));
     PF_GOTO(status, done, open_base(job, err));
-    PF_GOTO(status, done,
-            wk_probes_make(job->payload.schema, &job->catalogue, &job->plan.probes, &job->plan.probe_count, err));
+    PF_GOTO(status, done, make_probes(job, err));
     job->plan.number = number;
     job->plan.ready = true;
 done:
@@ -191,7 +196,9 @@ static void events_name(uint32_t plan, uint32_t phase, uint32_t task, char ret_n
 
 static bool event_before(const wk_event *a, const wk_event *b)
 {
-    return a->item != b->item ? a->item < b->item : a->position < b->position;
+    if (a->item != b->item || a->position != b->position)
+        return a->item != b->item ? a->item < b->item : a->position < b->position;
+    return a->other_item != b->other_item ? a->other_item < b->other_item : a->other_position < b->other_position;
 }
 
 typedef struct keep_first {

@@ -111,8 +111,11 @@ static const char *safe_text(sluice_status code)
 
 sluice_status wk_fault_fail(const wk_fault *fault, const char *file, sluice_error *err)
 {
-    (void)pf_fail_private(err, fault->code, safe_text(fault->code), "%s:%llu: %s", file,
-                          (unsigned long long)fault->line, fault->text);
+    char line[24] = "";
+
+    if (fault->line > 0)
+        (void)snprintf(line, sizeof line, ":%llu", (unsigned long long)fault->line);
+    (void)pf_fail_private(err, fault->code, safe_text(fault->code), "%s%s: %s", file, line, fault->text);
     if (fault->hint[0])
         pf_hint(err, "%s", fault->hint);
     pf_details(err, "{\"input\":%u,\"line\":%llu,\"column\":%u}", (unsigned)fault->argument,

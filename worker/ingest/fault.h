@@ -23,7 +23,7 @@ typedef struct wk_fault {
     uint64_t record;   /* in the file, the header counted */
     uint32_t column;   /* of the input, from 0; 0 for the record as a whole */
     uint32_t rule;     /* phase that found it: breaks ties */
-    uint64_t line;     /* on which the record begins, or where the fault lies; 0: not yet known */
+    uint64_t line;     /* on which the record begins, or where the fault lies; 0: not yet known, or of no line */
     sluice_status code;
     char text[WK_FAULT_TEXT];
     char hint[256];
@@ -36,7 +36,7 @@ void wk_fault_least(wk_fault *least, const wk_fault *other);
 void wk_fault_set(wk_fault *fault, sluice_status code, const char *fmt, ...) PF_PRINTF(3, 4);
 /* Takes code, text and hint from an error. */
 void wk_fault_from_error(wk_fault *fault, const sluice_error *error);
-/* The error that a load ends with: "FILE:LINE: text". The message names the rule only. */
+/* The error that a load ends with: "FILE:LINE: text", or "FILE: text". The message names the rule only. */
 sluice_status wk_fault_fail(const wk_fault *fault, const char *file, sluice_error *err);
 
 /* A value for a message: in quotes, cut after WK_SHOWN_MAX bytes, control characters and what is not UTF-8 as \xNN. */

@@ -108,6 +108,14 @@ sluice_status wk_probes_make(const st_schema *schema, const wk_catalogue *catalo
     return SLUICE_OK;
 }
 
+sluice_status wk_probe_make_stranded(const st_type_def *type, const st_type_def *node, st_run_use use,
+                                     st_snapshot *base, wk_probe *ret_probe, sluice_error *err)
+{
+    *ret_probe = (wk_probe){.rule = WK_RULE_STRANDED, .type = type, .node = node, .node_alone = true};
+    ret_probe->plan = (wk_run_plan){.use = use, .columns = {use == ST_RUN_TO}, .count = 1};
+    return st_snapshot_count(base, type, &ret_probe->entries, err);
+}
+
 static uint64_t range_entries(void)
 {
 #if SLUICE_FAILPOINTS
@@ -171,9 +179,12 @@ static sluice_status find_exact(const st_schema *schema, const st_type_def *type
 
 static sluice_status report(checking *c, const wk_place *place, const wk_place *other, sluice_error *err)
 {
-    wk_event event = {
-        .probe = c->run->number, .item = wk_side_item(place->side, place->fragment), .position = place->position};
+    wk_event event = {.probe = c->run->number};
 
+    if (place) {
+        event.item = wk_side_item(place->side, place->fragment);
+        event.position = place->position;
+    }
     if (other) {
         event.has_other = true;
         event.other_in_base = wk_side_is_base(other->side);
@@ -205,6 +216,12 @@ static sluice_status check_new(checking *c, uint64_t hash, wk_place place, sluic
     }
 }
 
+/* A side that does not count has no look-up. */
+static sluice_status find_in(wk_lookup *lookup, uint64_t hash, bool one, wk_places *places, sluice_error *err)
+{
+    return lookup ? wk_lookup_find(lookup, hash, one, places, err) : SLUICE_OK;
+}
+
 static sluice_status run_new(checking *c, sluice_error *err)
 {
     uint64_t hash, next;
@@ -212,7 +229,7 @@ static sluice_status run_new(checking *c, sluice_error *err)
 
     while (wk_stream_peek(c->stream, &hash)) {
         c->places.count = 0;
-        PF_TRY(wk_lookup_find(c->lookup_base, hash, c->exact, &c->places, err));
+        PF_TRY(find_in(c->lookup_base, hash, c->exact, &c->places, err));
         PF_TRY(wk_stream_next(c->stream, &place, err));
         if (c->places.count == 0 && (!wk_stream_peek(c->stream, &next) || next != hash))
             continue; /* alone with its hash */
@@ -228,9 +245,9 @@ static sluice_status run_ends(checking *c, sluice_error *err)
 
     while (wk_stream_peek(c->stream, &hash)) {
         c->places.count = 0;
-        PF_TRY(wk_lookup_find(c->lookup_load, hash, c->exact, &c->places, err));
+        PF_TRY(find_in(c->lookup_load, hash, c->exact, &c->places, err));
         if (!c->exact || c->places.count == 0)
-            PF_TRY(wk_lookup_find(c->lookup_base, hash, c->exact, &c->places, err));
+            PF_TRY(find_in(c->lookup_base, hash, c->exact, &c->places, err));
         if (c->exact && c->places.count > 0) {
             PF_TRY(wk_stream_skip_hash(c->stream, hash, err));
             continue;
@@ -243,7 +260,7 @@ static sluice_status run_ends(checking *c, sluice_error *err)
             PF_TRY(wk_stream_next(c->stream, &place, err));
             PF_TRY(wk_group_find(&c->group, &place, &c->probe->plan, &member, err));
             if (member == UINT32_MAX)
-                PF_TRY(report(c, &place, NULL, err));
+                PF_TRY(c->probe->rule == WK_RULE_ENDS ? report(c, &place, NULL, err) : report(c, NULL, &place, err));
         }
     }
     return SLUICE_OK;
@@ -261,7 +278,7 @@ static sluice_status run_row_ids(checking *c, sluice_error *err)
         while (wk_stream_peek(c->stream, &next) && next == hash) {
             wk_place place;
             PF_TRY(wk_stream_next(c->stream, &place, err));
-            if (first || !c->exact) {
+            if (!c->probe->node_alone && (first || !c->exact)) {
                 wk_key key;
                 uint32_t fragment;
                 uint64_t position;
@@ -297,7 +314,7 @@ static sluice_status run_counts(checking *c, sluice_error *err)
 
     while (wk_stream_peek(c->stream, &hash)) {
         c->places.count = 0;
-        PF_TRY(wk_lookup_find(c->lookup_base, hash, false, &c->places, err));
+        PF_TRY(find_in(c->lookup_base, hash, false, &c->places, err));
         wk_group_clear(&c->group, c->exact);
         for (uint32_t i = 0; i < c->places.count; i++)
             PF_TRY(count_one(c, &c->places.items[i], &count, err));
@@ -315,12 +332,26 @@ static sluice_status open_nodes(checking *c, uint64_t expected, sluice_error *er
 {
     const st_type_def *node = c->probe->node;
 
-    PF_TRY(wk_side_of_load(c->run->volume, node, c->run->catalogue, &c->node_load, err));
-    PF_TRY(wk_side_of_base(c->run->base, node, &c->node_base, err));
     for (uint32_t i = 0; i < node->key_count; i++)
         c->node_plan.columns[c->node_plan.count++] = node->key[i];
+    PF_TRY(wk_side_of_load(c->run->volume, node, c->run->catalogue, &c->node_load, err));
     PF_TRY(wk_lookup_open(c->node_load, ST_RUN_KEY, 0, c->run->range, expected, &c->lookup_load, err));
+    if (c->probe->node_alone)
+        return SLUICE_OK;
+    PF_TRY(wk_side_of_base(c->run->base, node, &c->node_base, err));
     return wk_lookup_open(c->node_base, ST_RUN_KEY, 0, c->run->range, expected, &c->lookup_base, err);
+}
+
+/* Edges of the base. Nodes without a key get other ids by a replacement: none of their edges finds them. */
+static sluice_status check_stranded(checking *c, uint64_t expected, sluice_error *err)
+{
+    const wk_run_plan *plan = &c->probe->plan;
+
+    PF_TRY(wk_side_of_base(c->run->base, c->probe->type, &c->base, err));
+    PF_TRY(wk_stream_open(c->base, plan->use, 0, c->run->range, &c->stream, err));
+    if (c->probe->node->key_count > 0)
+        PF_TRY(open_nodes(c, expected, err));
+    return run_ends(c, err);
 }
 
 static sluice_status check(checking *c, sluice_error *err)
@@ -329,6 +360,8 @@ static sluice_status check(checking *c, sluice_error *err)
     uint64_t expected = probe->entries / wk_probe_ranges(probe) + 1;
 
     PF_TRY(find_exact(st_snapshot_view(c->run->base)->schema, probe->type, &probe->plan, &c->exact, err));
+    if (probe->rule == WK_RULE_STRANDED)
+        return check_stranded(c, expected, err);
     PF_TRY(wk_side_of_load(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
     PF_TRY(wk_stream_open(c->load, probe->plan.use, probe->plan.unique, c->run->range, &c->stream, err));
     if (probe->rule == WK_RULE_ENDS) {
@@ -337,8 +370,11 @@ static sluice_status check(checking *c, sluice_error *err)
         PF_TRY(open_nodes(c, expected, err));
         return run_ends(c, err);
     }
-    PF_TRY(wk_side_of_base(c->run->base, probe->type, &c->base, err));
-    PF_TRY(wk_lookup_open(c->base, probe->plan.use, probe->plan.unique, c->run->range, expected, &c->lookup_base, err));
+    if (!probe->alone) {
+        PF_TRY(wk_side_of_base(c->run->base, probe->type, &c->base, err));
+        PF_TRY(wk_lookup_open(c->base, probe->plan.use, probe->plan.unique, c->run->range, expected, &c->lookup_base,
+                              err));
+    }
     return probe->rule == WK_RULE_COUNTS ? run_counts(c, err) : run_new(c, err);
 }
 

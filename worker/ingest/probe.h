@@ -7,6 +7,7 @@
  *   ends      the nodes that an edge names exist, in the base or in the input
  *   identity  an edge of a keyed type is new
  *   counts    no node has more edges of a type than it may have, base and input together
+ *   stranded  where nodes are replaced, every edge of the base that stays finds its nodes in the input
  *
  * Runs are joined by hash; an equal hash is confirmed on the key itself unless it proves it. What a rule refuses is
  * always the later record: with "insert" the first in order of the input wins.
@@ -23,6 +24,7 @@ typedef enum wk_rule { /* in the order of the phases of a skipping load; also wk
                        WK_RULE_ENDS,
                        WK_RULE_IDENTITY,
                        WK_RULE_COUNTS,
+                       WK_RULE_STRANDED, /* of no record: it ends also a load that skips bad rows */
                        WK_RULE_END
 } wk_rule;
 
@@ -32,10 +34,12 @@ typedef struct wk_probe {
     const st_type_def *node; /* ends and counts: the type of that end */
     wk_run_plan plan;        /* the run that drives it */
     uint64_t limit;          /* counts */
-    uint64_t entries;        /* in the load's runs */
+    uint64_t entries;        /* in the runs that drive it: the load's, for `stranded` the base's */
+    bool alone;              /* rows of the type in the base do not count: they are replaced, or looked for elsewhere */
+    bool node_alone;         /* ends: nodes of the base do not count */
 } wk_probe;
 
-/* A row that a rule refuses. */
+/* A row that a rule refuses. `stranded` refuses no row of the load: `other` is the edge of the base. */
 typedef struct wk_event {
     uint32_t probe;
     uint32_t item; /* of the catalogue */
@@ -49,6 +53,9 @@ typedef sluice_status wk_event_fn(void *context, const wk_event *event, sluice_e
 /* Everything that has to be checked for what a catalogue holds; in order of rules. The caller frees the array. */
 sluice_status wk_probes_make(const st_schema *schema, const wk_catalogue *catalogue, wk_probe **ret_probes,
                              uint32_t *ret_count, sluice_error *err);
+/* The probe of one end of the edges of a type in the base, whose nodes are replaced. */
+sluice_status wk_probe_make_stranded(const st_type_def *type, const st_type_def *node, st_run_use use,
+                                     st_snapshot *base, wk_probe *ret_probe, sluice_error *err);
 /* Into how many ranges a probe is cut: by its entries, never by the number of workers. (In builds with failpoints
  * SLUICE_TEST_RANGE=ENTRIES makes ranges smaller.) */
 uint32_t wk_probe_ranges(const wk_probe *probe);
