@@ -163,13 +163,14 @@ static sluice_status load_key(const st_schema *schema, uint64_t table, const st_
     if (to && !add_column(fragment, batch, st_fragment_find_name(fragment, "to"), ret_key, err, &status))
         return status;
     const uint32_t *properties = NULL;
+    const st_unique *tuple = st_type_find_unique(type, run->unique);
     uint32_t count = 0;
     if (run->use == ST_RUN_KEY) {
         properties = type->key;
         count = type->key_count;
-    } else if (run->use == ST_RUN_UNIQUE && run->unique < type->unique_count) {
-        properties = type->uniques[run->unique].properties;
-        count = type->uniques[run->unique].count;
+    } else if (run->use == ST_RUN_UNIQUE && tuple) {
+        properties = tuple->properties;
+        count = tuple->count;
     }
     for (uint32_t i = 0; i < count; i++) {
         int column = st_fragment_find_property(fragment, type->properties[properties[i]].id);

@@ -38,7 +38,7 @@ typedef struct diff {
     pair *pairs;
     uint64_t pair_count;
     int *older;                 /* per property of `to`'s type: its index in `from`'s type, or -1 */
-    st_column_builder **absent; /* per property of `to`'s type: its default as a column, where a side may lack it */
+    st_column_builder **absent; /* per property of `to`'s type: what older rows have, as a column */
     uint32_t absent_count;
     uint32_t *changed;
 } diff;
@@ -113,7 +113,7 @@ static sluice_status key_at(side *side_, uint32_t fragment, uint64_t position, s
     uint32_t batch = 0;
     PF_TRY(st_table_reader_fragment(side_->reader, fragment, &opened, err));
     st_fragment_locate(opened, position, &batch, ret_row);
-    return st_run_key(side_->type, opened, batch, side_->columns, side_->column_count, storage, ret_key, err);
+    return st_run_key(side_->reader, opened, batch, side_->columns, side_->column_count, storage, ret_key, err);
 }
 
 static sluice_status add_row(side *side_, uint32_t fragment, uint64_t position, sluice_error *err)
@@ -151,7 +151,7 @@ static sluice_status add_batch(side *side_, uint32_t fragment, st_fragment *open
     const st_column *key[ST_RUN_COLUMNS_MAX];
     uint64_t rows = st_fragment_batch_rows(opened, batch);
     sluice_status status = SLUICE_OK;
-    PF_TRY(st_run_key(side_->type, opened, batch, side_->columns, side_->column_count, storage, key, err));
+    PF_TRY(st_run_key(side_->reader, opened, batch, side_->columns, side_->column_count, storage, key, err));
     uint64_t *hashes = malloc(((size_t)rows + 1) * sizeof *hashes);
     if (!hashes)
         return pf_fail_memory(err);
@@ -324,7 +324,7 @@ static sluice_status prepare_properties(diff *diff_, sluice_error *err)
         }
         PF_TRY(st_column_builder_new(&spec, &diff_->absent[i], err));
         diff_->absent_count++;
-        PF_TRY(st_value_append(&property->default_value, diff_->absent[i], err));
+        PF_TRY(st_value_append(&property->initial, diff_->absent[i], err));
     }
     return SLUICE_OK;
 }
@@ -400,7 +400,7 @@ static sluice_status name_row(side *side_, const st_row_place *place, st_column 
     st_fragment_locate(opened, place->position, &batch, &change->key_row);
     change->key = key;
     change->key_count = count;
-    return st_run_key(side_->type, opened, batch, parallel ? both_ends : side_->columns, count, storage, key, err);
+    return st_run_key(side_->reader, opened, batch, parallel ? both_ends : side_->columns, count, storage, key, err);
 }
 
 static sluice_status tell(diff *diff_, const pair *rows, st_row_change_fn *each, void *context, sluice_error *err)

@@ -3,7 +3,7 @@
  *
  * Rows are the same row when they have the same key (nodes with key, keyed edges), else when they have the same row id.
  * What is compared is values: a row that was rewritten and says the same has not changed. A property that only one side
- * knows counts as null on the other (as its default, where it has one), so that adding or dropping one changes no row.
+ * knows counts as null on the other (or as what it was added with), so that adding or dropping one changes no row.
  *
  * Cost: fragments that both sides list, with the same deletions, are not opened. Of the others only keys are read, and
  * the values of rows that both have. Memory: 24 bytes for each row of a fragment that only one side lists.

@@ -118,7 +118,7 @@ sluice_status st_table_row(st_snapshot *snapshot, const st_type_def *type, st_ta
             return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks an end",
                            (unsigned long long)type->table);
         if (at < 0) {
-            PF_TRY(st_value_append(&type->properties[column - ends].default_value, builders[column], err));
+            PF_TRY(st_value_append(&type->properties[column - ends].initial, builders[column], err));
             continue;
         }
         PF_TRY(st_fragment_column(opened, batch, (uint32_t)at, &values, err));

@@ -2,8 +2,8 @@
  * Scans (snapshot.h): batch by batch through the fragments of a table, in list order, then file order.
  *
  * Columns come as they lie in the mapped file, uncopied, unless rows of the batch are deleted: then the living ones are
- * copied together in stretches. A property that a fragment lacks (it was added later) is its default, or null. One
- * fragment is open at a time.
+ * copied together in stretches. A property that a fragment lacks (it was added later) is what it was said to be then,
+ * or null. One fragment is open at a time.
  */
 #include "platform/check.h"
 #include "store/read/reader.h"
@@ -134,7 +134,7 @@ static sluice_status own_builder(scan_column *column, const st_column_spec *spec
     return SLUICE_OK;
 }
 
-/* What a fragment lacks: the property's default, or null. */
+/* What a fragment lacks: what the property was when it was added, or null. */
 static sluice_status fill_lacking(st_scan *scan, uint32_t i, uint64_t rows, sluice_error *err)
 {
     scan_column *column = &scan->columns[i];
@@ -142,7 +142,7 @@ static sluice_status fill_lacking(st_scan *scan, uint32_t i, uint64_t rows, slui
     if (column->layout < ends)
         return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks an end",
                        (unsigned long long)scan->type->table);
-    const st_value *value = &scan->type->properties[column->layout - ends].default_value;
+    const st_value *value = &scan->type->properties[column->layout - ends].initial;
     PF_TRY(own_builder(column, &scan->specs[i], err));
     if (!value->present || value->is_null)
         return st_append_nulls(column->builder, rows, err);

@@ -58,6 +58,10 @@ uint32_t st_table_reader_fragments(const st_table_reader *reader);
  * reads the fragment instead; st_table_find_key does that by itself). */
 sluice_status st_table_reader_fragment(st_table_reader *reader, uint32_t i, st_fragment **ret_fragment,
                                        sluice_error *err);
+/* Column `column` of the type's layout in one batch of an opened fragment of this table. Of a property that was added
+ * after the fragment was written: its initial value; such a column may have more rows than the batch. */
+sluice_status st_table_reader_column(st_table_reader *reader, st_fragment *fragment, uint32_t batch, uint32_t column,
+                                     st_column *ret_column, sluice_error *err);
 sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
                                   st_run **ret_run, sluice_error *err);
 /* What that run would hold, sorted, made in memory from the fragment: for when there is none. Owned by the reader. */

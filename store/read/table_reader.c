@@ -17,6 +17,7 @@ uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique
                         uint32_t ret_columns[ST_RUN_COLUMNS_MAX])
 {
     uint32_t count = 0, ends = type->edge ? 2 : 0;
+    const st_unique *tuple = st_type_find_unique(type, unique);
     switch (use) {
     case ST_RUN_FROM:
     case ST_RUN_TO:
@@ -32,8 +33,8 @@ uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique
             ret_columns[count++] = ends + type->key[i];
         break;
     case ST_RUN_UNIQUE:
-        for (uint32_t i = 0; unique < type->unique_count && i < type->uniques[unique].count; i++)
-            ret_columns[count++] = ends + type->uniques[unique].properties[i];
+        for (uint32_t i = 0; tuple && i < tuple->count; i++)
+            ret_columns[count++] = ends + tuple->properties[i];
         break;
     }
     return count;
@@ -47,15 +48,51 @@ int st_layout_find(const st_type_def *type, const st_fragment *fragment, uint32_
     return st_fragment_find_property(fragment, type->properties[column - ends].id);
 }
 
-sluice_status st_run_key(const st_type_def *type, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
+/* The column of a property in fragments that were written before it was added: its initial value, in as many rows as
+ * the largest of them has. */
+static sluice_status initial_column(st_table_reader *reader, uint32_t property, st_column *ret_column,
+                                    sluice_error *err)
+{
+    const st_type_def *type = reader->type;
+    const st_property *added = &type->properties[property];
+    uint64_t rows = 0;
+    if (!reader->initials)
+        reader->initials = calloc((size_t)type->property_count + 1, sizeof(st_column_builder *));
+    if (!reader->initials)
+        return pf_fail_memory(err);
+    if (!reader->initials[property]) {
+        st_column_spec spec = {.name = added->name, .type = added->type, .nullable = true};
+        PF_TRY(st_column_builder_new(&spec, &reader->initials[property], err));
+        for (uint32_t i = 0; i < reader->list.count; i++)
+            if (reader->list.fragments[i].fragment.rows > rows)
+                rows = reader->list.fragments[i].fragment.rows;
+        bool is_null = !added->initial.present || added->initial.is_null;
+        if (is_null)
+            PF_TRY(st_append_nulls(reader->initials[property], rows, err));
+        for (uint64_t row = 0; !is_null && row < rows; row++)
+            PF_TRY(st_value_append(&added->initial, reader->initials[property], err));
+    }
+    st_builder_view(reader->initials[property], ret_column);
+    return SLUICE_OK;
+}
+
+sluice_status st_table_reader_column(st_table_reader *reader, st_fragment *fragment, uint32_t batch, uint32_t column,
+                                     st_column *ret_column, sluice_error *err)
+{
+    uint32_t ends = reader->type->edge ? 2 : 0;
+    int at = st_layout_find(reader->type, fragment, column);
+    if (at >= 0)
+        return st_fragment_column(fragment, batch, (uint32_t)at, ret_column, err);
+    if (column < ends)
+        return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks an end", (unsigned long long)reader->table);
+    return initial_column(reader, column - ends, ret_column, err);
+}
+
+sluice_status st_run_key(st_table_reader *reader, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
                          uint32_t count, st_column *ret_columns, const st_column **ret_key, sluice_error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
-        int at = st_layout_find(type, fragment, columns[i]);
-        if (at < 0)
-            return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks a column of its key",
-                           (unsigned long long)type->table);
-        PF_TRY(st_fragment_column(fragment, batch, (uint32_t)at, &ret_columns[i], err));
+        PF_TRY(st_table_reader_column(reader, fragment, batch, columns[i], &ret_columns[i], err));
         ret_key[i] = &ret_columns[i];
     }
     return SLUICE_OK;
@@ -77,6 +114,9 @@ void st_table_reader_free(st_table_reader *reader)
         }
     }
     free(reader->opened);
+    for (uint32_t i = 0; reader->initials && i < reader->type->property_count; i++)
+        st_column_builder_free(reader->initials[i]);
+    free(reader->initials);
     st_table_list_free(&reader->list);
     free(reader);
 }
@@ -232,7 +272,7 @@ static sluice_status hash_batch(st_table_reader *reader, st_fragment *fragment, 
     st_column storage[ST_RUN_COLUMNS_MAX];
     const st_column *key[ST_RUN_COLUMNS_MAX];
     uint64_t rows = st_fragment_batch_rows(fragment, batch);
-    PF_TRY(st_run_key(reader->type, fragment, batch, columns, count, storage, key, err));
+    PF_TRY(st_run_key(reader, fragment, batch, columns, count, storage, key, err));
     uint64_t *hashes = malloc((rows + 1) * sizeof(*hashes));
     if (!hashes)
         return pf_fail_memory(err);
@@ -309,7 +349,7 @@ static sluice_status confirm(probe *probe_, uint32_t i, uint64_t position, bool 
     PF_ASSERT(count == probe_->count);
     PF_TRY(st_table_reader_fragment(probe_->reader, i, &fragment, err));
     st_fragment_locate(fragment, position, &batch, &row);
-    PF_TRY(st_run_key(probe_->reader->type, fragment, batch, columns, count, storage, key, err));
+    PF_TRY(st_run_key(probe_->reader, fragment, batch, columns, count, storage, key, err));
     *ret_equal = st_key_equal(key, row, probe_->columns, probe_->row, count);
     return SLUICE_OK;
 }

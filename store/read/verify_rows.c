@@ -64,7 +64,7 @@ static sluice_status hash_batch(const hash_walk *walk, uint32_t i, st_fragment *
     const st_column *key[ST_RUN_COLUMNS_MAX];
     uint64_t rows = st_fragment_batch_rows(fragment, batch);
     sluice_status status = SLUICE_OK;
-    PF_TRY(st_run_key(walk->reader->type, fragment, batch, walk->columns, walk->column_count, storage, key, err));
+    PF_TRY(st_run_key(walk->reader, fragment, batch, walk->columns, walk->column_count, storage, key, err));
     uint64_t *hashes = malloc((rows + 1) * sizeof(*hashes));
     if (!hashes)
         return pf_fail_memory(err);
@@ -134,7 +134,7 @@ static sluice_status read_key(st_table_reader *reader, const uint32_t *columns, 
     uint32_t batch = 0;
     PF_TRY(st_table_reader_fragment(reader, fragment, &opened, err));
     st_fragment_locate(opened, position, &batch, &ret_key->row);
-    return st_run_key(reader->type, opened, batch, columns, count, ret_key->storage, ret_key->columns, err);
+    return st_run_key(reader, opened, batch, columns, count, ret_key->storage, ret_key->columns, err);
 }
 
 static sluice_status report_twice(key_pass *pass, const key_row *later, const key_row *earlier, sluice_error *err)
@@ -401,7 +401,7 @@ static sluice_status check_table(rows_check *check, const st_type_def *type, slu
         return SLUICE_OK;
     PF_TRY(check_columns(check, reader, ST_RUN_KEY, 0, rows, !type->edge, err));
     for (uint32_t i = 0; i < type->unique_count; i++)
-        PF_TRY(check_columns(check, reader, ST_RUN_UNIQUE, i, rows, false, err));
+        PF_TRY(check_columns(check, reader, ST_RUN_UNIQUE, type->uniques[i].id, rows, false, err));
     return SLUICE_OK;
 }
 

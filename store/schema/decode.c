@@ -99,6 +99,7 @@ static sluice_status read_property(const cJSON *object, bool edge, st_property *
         return corrupt(err, "an unknown type");
     PF_TRY(st_json_get_bool(object, "nullable", &property->nullable, err));
     PF_TRY(read_optional(object, "default", property, &property->default_value, err));
+    PF_TRY(read_optional(object, "initial", property, &property->initial, err));
     PF_TRY(read_optional(object, "min", property, &property->minimum, err));
     PF_TRY(read_optional(object, "max", property, &property->maximum, err));
     PF_TRY(read_length(object, "min_length", &property->has_min_length, &property->min_length, err));
@@ -168,10 +169,32 @@ static sluice_status read_key(const cJSON *object, st_type_def *type, sluice_err
     return SLUICE_OK;
 }
 
+static sluice_status read_unique(const cJSON *item, const st_type_def *type, st_unique *unique, sluice_error *err)
+{
+    const cJSON *members = NULL;
+    uint64_t id = 0;
+    PF_TRY(st_json_get_u64(item, "id", &id, err));
+    PF_TRY(st_json_get_array(item, "properties", &members, err));
+    if (id >= type->next_unique || cJSON_GetArraySize(members) == 0)
+        return corrupt(err, "a unique tuple");
+    unique->id = (uint32_t)id;
+    PF_TRY(read_members(members, type, &unique->properties, &unique->count, err));
+    for (const st_unique *earlier = type->uniques; earlier < unique; earlier++)
+        if (earlier->id == unique->id)
+            return corrupt(err, "the id of a unique tuple twice");
+    return SLUICE_OK;
+}
+
 static sluice_status read_uniques(const cJSON *object, st_type_def *type, sluice_error *err)
 {
     const cJSON *items, *item;
     void *array = NULL;
+    uint64_t next = 0;
+    if (cJSON_GetObjectItemCaseSensitive(object, "next_unique"))
+        PF_TRY(st_json_get_u64(object, "next_unique", &next, err));
+    if (next > UINT32_MAX)
+        return corrupt(err, "too many unique tuples");
+    type->next_unique = (uint32_t)next;
     if (!cJSON_GetObjectItemCaseSensitive(object, "unique"))
         return SLUICE_OK;
     PF_TRY(st_json_get_array(object, "unique", &items, err));
@@ -179,10 +202,7 @@ static sluice_status read_uniques(const cJSON *object, st_type_def *type, sluice
     type->uniques = array;
     cJSON_ArrayForEach(item, items)
     {
-        st_unique *unique = &type->uniques[type->unique_count++];
-        if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) == 0)
-            return corrupt(err, "a unique tuple is no list");
-        PF_TRY(read_members(item, type, &unique->properties, &unique->count, err));
+        PF_TRY(read_unique(item, type, &type->uniques[type->unique_count++], err));
     }
     return SLUICE_OK;
 }

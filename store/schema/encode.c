@@ -41,6 +41,8 @@ static void write_property(st_json *json, const st_property *property, bool ids,
     st_json_name(json, "nullable");
     st_json_bool(json, property->nullable);
     write_constant(json, "default", &property->default_value, scratch);
+    if (ids)
+        write_constant(json, "initial", &property->initial, scratch);
     write_constant(json, "min", &property->minimum, scratch);
     write_constant(json, "max", &property->maximum, scratch);
     if (property->has_min_length) {
@@ -73,6 +75,30 @@ static void write_members(st_json *json, const st_type_def *type, const uint32_t
             st_json_u64(json, type->properties[members[i]].id);
         else
             st_json_text(json, type->properties[members[i]].name);
+    }
+    st_json_array_end(json);
+}
+
+static void write_uniques(st_json *json, const st_type_def *type, bool ids)
+{
+    if (ids && type->next_unique > 0) {
+        st_json_name(json, "next_unique");
+        st_json_u64(json, type->next_unique);
+    }
+    if (type->unique_count == 0)
+        return;
+    st_json_name(json, "unique");
+    st_json_array(json);
+    for (uint32_t i = 0; i < type->unique_count; i++) {
+        if (ids) {
+            st_json_object(json);
+            st_json_name(json, "id");
+            st_json_u64(json, type->uniques[i].id);
+            st_json_name(json, "properties");
+        }
+        write_members(json, type, type->uniques[i].properties, type->uniques[i].count, ids);
+        if (ids)
+            st_json_object_end(json);
     }
     st_json_array_end(json);
 }
@@ -118,13 +144,7 @@ static void write_type(st_json *json, const st_schema *schema, const st_type_def
         st_json_name(json, "key");
         write_members(json, type, type->key, type->key_count, ids);
     }
-    if (type->unique_count > 0) {
-        st_json_name(json, "unique");
-        st_json_array(json);
-        for (uint32_t i = 0; i < type->unique_count; i++)
-            write_members(json, type, type->uniques[i].properties, type->uniques[i].count, ids);
-        st_json_array_end(json);
-    }
+    write_uniques(json, type, ids);
     if (type->edge) {
         write_limit(json, "out", type->max_out);
         write_limit(json, "in", type->max_in);

@@ -34,6 +34,7 @@ static void property_free(st_property *property)
     free(property->renamed_from);
     free(property->pattern);
     st_constant_free(&property->default_value);
+    st_constant_free(&property->initial);
     st_constant_free(&property->minimum);
     st_constant_free(&property->maximum);
     for (uint32_t i = 0; i < property->enumeration_count; i++)
@@ -68,6 +69,8 @@ void st_schema_assign_ids(st_schema *schema, uint64_t *next_table, uint64_t *nex
         type->table = (*next_table)++;
         for (uint32_t i = 0; i < type->property_count; i++)
             type->properties[i].id = (*next_property)++;
+        for (uint32_t i = 0; i < type->unique_count; i++)
+            type->uniques[i].id = type->next_unique++;
     }
 }
 
@@ -102,6 +105,22 @@ int st_type_find_property(const st_type_def *type, const char *name)
         if (strcmp(type->properties[i].name, name) == 0)
             return (int)i;
     return -1;
+}
+
+int st_type_find_property_id(const st_type_def *type, uint64_t id)
+{
+    for (uint32_t i = 0; i < type->property_count; i++)
+        if (type->properties[i].id == id)
+            return (int)i;
+    return -1;
+}
+
+const st_unique *st_type_find_unique(const st_type_def *type, uint32_t id)
+{
+    for (uint32_t i = 0; i < type->unique_count; i++)
+        if (type->uniques[i].id == id)
+            return &type->uniques[i];
+    return NULL;
 }
 
 /* ---- the columns of a type's fragments ---- */

@@ -38,8 +38,9 @@ typedef struct st_property {
     char *name;
     st_type type;
     bool nullable;
-    st_value default_value;
-    char *renamed_from; /* NULL when absent; not part of the identity */
+    st_value default_value; /* of rows that are written without a value */
+    st_value initial;       /* of rows that were written before the property was added; frozen then. Absent: null */
+    char *renamed_from;     /* NULL when absent; not part of the identity */
     /* checks */
     st_value minimum, maximum;
     bool has_min_length, has_max_length;
@@ -50,6 +51,7 @@ typedef struct st_property {
 } st_property;
 
 typedef struct st_unique {
+    uint32_t id;          /* within the type; never given twice: runs and change sets name tuples by it */
     uint32_t *properties; /* indexes into the type's properties */
     uint32_t count;
 } st_unique;
@@ -68,9 +70,9 @@ typedef struct st_type_def {
     uint32_t key_count;
     st_edge_identity identity; /* edges: KEYED for "key": [...] (also []), PARALLEL when absent */
     st_unique *uniques;
-    uint32_t unique_count;
-    uint32_t from, to;        /* edges: indexes into the schema's types */
-    uint64_t max_out, max_in; /* edges; ST_NO_LIMIT for "*" */
+    uint32_t unique_count, next_unique; /* the id of the next unique tuple */
+    uint32_t from, to;                  /* edges: indexes into the schema's types */
+    uint64_t max_out, max_in;           /* edges; ST_NO_LIMIT for "*" */
 } st_type_def;
 
 typedef struct st_schema {
@@ -99,8 +101,10 @@ const st_type_def *st_schema_find(const st_schema *schema, const char *name); /*
 const st_type_def *st_schema_find_table(const st_schema *schema, uint64_t table);
 /* The name that comes nearest, for did-you-mean; NULL when none is near. */
 const char *st_schema_nearest(const st_schema *schema, const char *name);
-/* The index of a property by name; -1 when absent. */
+/* The index of a property by name, or by its id; -1 when absent. */
 int st_type_find_property(const st_type_def *type, const char *name);
+int st_type_find_property_id(const st_type_def *type, uint64_t id);
+const st_unique *st_type_find_unique(const st_type_def *type, uint32_t id); /* NULL when absent */
 /* Appends a constant to a column of its type (null when it is null or not present). */
 sluice_status st_value_append(const st_value *value, st_column_builder *builder, sluice_error *err);
 /* The physical columns of a type's fragments: nodes its properties; edges `from`, `to` (the key of the end's type: a

@@ -20,7 +20,7 @@
 typedef enum st_run_use { ST_RUN_KEY, ST_RUN_FROM, ST_RUN_TO, ST_RUN_UNIQUE } st_run_use;
 typedef struct st_run_ref {
     st_run_use use;
-    uint32_t unique; /* index of the unique tuple, for ST_RUN_UNIQUE */
+    uint32_t unique; /* id of the unique tuple, for ST_RUN_UNIQUE */
     st_run_info info;
 } st_run_ref;
 
@@ -99,7 +99,7 @@ typedef enum st_space {
 typedef struct st_change {
     uint64_t table; /* for ENDPOINT_USED: the node table */
     st_space space;
-    uint32_t unique;   /* which unique tuple */
+    uint32_t unique;   /* which unique tuple: its id */
     uint64_t property; /* ROW_UPDATED: which property of these rows; 0: any of them */
     bool whole;        /* missing or unreadable: counts as everything */
     uint64_t *hashes;  /* sorted; NULL when runs are named */

@@ -150,14 +150,6 @@ static sluice_status open_staged(wk_side *side, uint32_t fragment, st_fragment *
     return SLUICE_OK;
 }
 
-/* The column of a fragment that holds column `column` of the type's layout. */
-static int find_column(const wk_side *side, const st_fragment *fragment, uint32_t column)
-{
-    if (side->type->edge && column < 2)
-        return st_fragment_find_name(fragment, column == 0 ? "from" : "to");
-    return st_fragment_find_property(fragment, side->type->properties[column - (side->type->edge ? 2 : 0)].id);
-}
-
 sluice_status wk_side_key(wk_side *side, const wk_run_plan *plan, uint32_t fragment, uint64_t position, wk_key *ret_key,
                           sluice_error *err)
 {
@@ -171,12 +163,11 @@ sluice_status wk_side_key(wk_side *side, const wk_run_plan *plan, uint32_t fragm
         PF_TRY(open_staged(side, fragment, &opened, err));
     st_fragment_locate(opened, position, &batch, &ret_key->row);
     for (uint32_t i = 0; i < plan->count; i++) {
-        int index = find_column(side, opened, plan->columns[i]);
         st_column found;
-        if (index < 0)
-            return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks a column of its key",
-                           (unsigned long long)side->type->table);
-        PF_TRY(st_fragment_column(opened, batch, (uint32_t)index, &found, err));
+        if (side->reader)
+            PF_TRY(st_table_reader_column(side->reader, opened, batch, plan->columns[i], &found, err));
+        else /* of this load: by the layout */
+            PF_TRY(st_fragment_column(opened, batch, plan->columns[i], &found, err));
         uint32_t members = found.type == ST_STRUCT ? found.child_count : 1;
         for (uint32_t m = 0; m < members; m++) {
             PF_ALWAYS(ret_key->count < ST_KEY_LEAVES_MAX);

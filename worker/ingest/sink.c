@@ -60,7 +60,8 @@ sluice_status wk_run_plans(const st_type_def *type, wk_run_plan **ret_plans, uin
         add_plan(plans, ret_count, ST_RUN_TO, 0, NULL, 0, true);
     }
     for (uint32_t i = 0; i < type->unique_count; i++)
-        add_plan(plans, ret_count, ST_RUN_UNIQUE, i, type->uniques[i].properties, type->uniques[i].count, type->edge);
+        add_plan(plans, ret_count, ST_RUN_UNIQUE, type->uniques[i].id, type->uniques[i].properties,
+                 type->uniques[i].count, type->edge);
     *ret_plans = plans;
     return SLUICE_OK;
 }
