@@ -77,8 +77,17 @@ static sluice_status check_object(void *context, const char *path, sluice_error 
     return status;
 }
 
+static sluice_status is_there(void *context, const char *path, sluice_error *err)
+{
+    co_append *append = context;
+    pf_stat stat;
+    return pf_stat_path(st_graph_volume(append->graph), path, &stat, err);
+}
+
 static bool fold_is_there(co_append *append, const st_fold *fold)
 {
+    if (st_edit_objects(&fold->made, is_there, append, NULL) != SLUICE_OK)
+        return false;
     for (uint32_t i = 0; i < fold->page_count; i++) {
         char path[160];
         pf_stat stat;

@@ -318,8 +318,6 @@ static sluice_status add_gates(const load_job *job, co_write *write, sluice_erro
 sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
 {
     load_job *job = context;
-    const st_view *view = st_snapshot_view(write->base);
-    char attempt[PF_ID_TEXT], stem[64];
 
     PF_TRY(load_plan_begin(job, write, err));
     PF_TRY(load_probes_run(job, err));
@@ -329,9 +327,6 @@ sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
         PF_TRY(add_type(job, &job->payload.schema->types[i], write, err));
     if (write->delta.edit_count == 0)
         return SLUICE_OK;
-    pf_id_text(&job->spool.attempt, attempt);
-    (void)snprintf(stem, sizeof stem, "%s-p%uf", attempt, write->plan_number);
-    PF_TRY(st_delta_add_folds(job->graph, view, &write->delta, stem, err));
     PF_TRY(add_gates(job, write, err));
     return PF_FAILPOINT(LOAD_AFTER_EDITS, err);
 }

@@ -344,6 +344,17 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* The folder of a table, at once or not at all: whoever holds it (an optimize, another fold) merges. */
+static bool take_folder(void *context, uint64_t table)
+{
+    co_run *run = context;
+    if (run->folder_count == CO_FOLDERS_MAX ||
+        lk_take(run->locks, LK_FOLDER + table, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, NULL) != SLUICE_OK)
+        return false;
+    run->folders[run->folder_count++] = table;
+    return true;
+}
+
 /* A table with many small edits is folded along with the write; the fold is dropped in G where it does not fit any
  * more. */
 static sluice_status add_folds(co_run *run, sluice_error *err)
@@ -354,7 +365,8 @@ static sluice_status add_folds(co_run *run, sluice_error *err)
     PF_TRY(co_write_need_attempt(&run->write, err));
     pf_id_text(&run->write.attempt->id, id);
     (void)snprintf(stem, sizeof stem, "%s-%uf", id, run->write.plan_number);
-    PF_TRY(st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta, stem, err));
+    PF_TRY(st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta, stem, take_folder,
+                              run, err));
     if (run->write.delta.fold_count)
         co_run_note_litter(run);
     return SLUICE_OK;

@@ -11,6 +11,8 @@
 
 #define CO_BARRIERS_MAX 32u /* returns to stage A: as many owners may die under one write's eyes */
 
+#define CO_FOLDERS_MAX 32u
+
 /* Where the machine goes after a stage that succeeded. */
 typedef enum co_next { CO_GO_ON, CO_AGAIN, CO_AGAIN_AFTER_CONFLICT, CO_DONE } co_next;
 
@@ -34,8 +36,10 @@ typedef struct co_run {
     pf_sha256 payload_schema;
     uint64_t *tables; /* that the plan writes or read, each once */
     uint32_t table_count;
-    pf_sha256 digest;   /* of the delta, at the end of B */
-    uint64_t row_block; /* taken ahead, 0: none */
+    pf_sha256 digest;                 /* of the delta, at the end of B */
+    uint64_t row_block;               /* taken ahead, 0: none */
+    uint64_t folders[CO_FOLDERS_MAX]; /* tables whose folder this plan holds, for folds that merge */
+    uint32_t folder_count;
     co_attempt own;     /* made for a plan that needed one */
     co_read_set left;   /* of the plan that was given up last: what ends the write if it changed before the next pin */
     uint64_t left_from; /* and the generation of that plan's base */

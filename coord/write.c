@@ -37,6 +37,8 @@ void co_run_drop_plan(co_run *run)
 {
     lk_gates_release(run->gates);
     run->gates = NULL;
+    while (run->folder_count > 0)
+        lk_release(run->locks, LK_FOLDER + run->folders[--run->folder_count]);
     st_delta_free(&run->write.delta);
     run->write.delta = (st_delta){0};
     co_read_set_free(&run->write.reads);

@@ -25,16 +25,19 @@ typedef struct st_fragment_info {
     uint64_t bytes;    /* of the file */
     pf_sha256 footer;  /* digest of the footer */
     bool explicit_ids; /* has columns _row_id and _commit (else ids are bound: first id + position) */
+    bool attached;     /* no file: it is an attachment of the record that publishes it */
+    uint8_t *content;  /* attached: its bytes, the st_edit_add's that this stands in; NULL while not at hand */
 } st_fragment_info;
 
 typedef struct st_fragment_writer st_fragment_writer;
 
-/* Starts tables/<table>/fragments/<name> (created exclusively; the folder exists). `specs` are copied. */
+/* Starts tables/<table>/fragments/<name> (created exclusively; the folder exists). `specs` are copied. `volume` NULL:
+ * one in memory, to be attached; st_fragment_finish then gives its bytes to info.content (malloc'd). */
 sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *name, const st_column_spec *specs,
                                  uint32_t count, bool compress, st_fragment_writer **ret_writer, sluice_error *err);
 /* Writes one record batch; columns in the order of specs, equal lengths (0 rows: nothing is written). */
 sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, sluice_error *err);
-/* Writes the footer and syncs the file (not the folder); the writer is freed in any case. */
+/* Writes the footer and syncs the file (not the folder); the writer is freed in any case, also in memory. */
 sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *ret_info, sluice_error *err);
 void st_fragment_abandon(st_fragment_writer *writer); /* closes; the file stays as litter. NULL allowed */
 

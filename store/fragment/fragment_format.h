@@ -10,6 +10,7 @@
 #define STORE_FRAGMENT_FRAGMENT_FORMAT_H
 
 #define ST_FRAGMENT_FOLDER    "fragments"
+#define ST_FRAGMENT_ATTACHED  "attached" /* no folder: how one in a record is called in messages */
 #define ST_FRAGMENT_FORMAT    "fragment/1"
 #define ST_FRAGMENT_ROW_ID    "_row_id"
 #define ST_FRAGMENT_COMMIT    "_commit"

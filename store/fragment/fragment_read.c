@@ -27,6 +27,7 @@ typedef struct stored_batch {
 
 struct st_fragment {
     pf_map map;
+    uint8_t *copy; /* of one that is attached: what `map` shows, aligned */
     uint64_t footer_at, rows;
     st_column_spec *specs;
     uint32_t *nodes, *buffers; /* the first one of each column within a batch */
@@ -223,6 +224,20 @@ done:
     return status;
 }
 
+/* The bytes of an attached fragment, copied to where buffers are aligned. */
+static sluice_status map_content(st_fragment *fragment, const st_fragment_info *info, sluice_error *err)
+{
+    size_t room;
+    if (!info->content || !pf_add_size((size_t)info->bytes, ST_COLUMN_ALIGNMENT, &room))
+        return st_sealed_damaged(err, fragment->path, "its bytes are not at hand");
+    fragment->copy = aligned_alloc(ST_COLUMN_ALIGNMENT, room & ~(size_t)(ST_COLUMN_ALIGNMENT - 1));
+    if (!fragment->copy)
+        return pf_fail_memory(err);
+    memcpy(fragment->copy, info->content, (size_t)info->bytes);
+    fragment->map = (pf_map){.data = fragment->copy, .length = (size_t)info->bytes};
+    return SLUICE_OK;
+}
+
 sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
                                st_fragment **ret_fragment, sluice_error *err)
 {
@@ -232,8 +247,13 @@ sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragm
     *ret_fragment = NULL;
     if (!fragment)
         return pf_fail_memory(err);
-    PF_GOTO(status, failed, st_sealed_path(table, ST_FRAGMENT_FOLDER, info->name, fragment->path, err));
-    PF_GOTO(status, failed, st_sealed_map(volume, fragment->path, info->bytes, &fragment->map, err));
+    PF_GOTO(status, failed,
+            st_sealed_path(table, info->attached ? ST_FRAGMENT_ATTACHED : ST_FRAGMENT_FOLDER, info->name,
+                           fragment->path, err));
+    if (info->attached)
+        PF_GOTO(status, failed, map_content(fragment, info, err));
+    else
+        PF_GOTO(status, failed, st_sealed_map(volume, fragment->path, info->bytes, &fragment->map, err));
     PF_GOTO(status, failed, open_mapped(fragment, table, info, err));
     *ret_fragment = fragment;
     return SLUICE_OK;
@@ -259,7 +279,10 @@ void st_fragment_close(st_fragment *fragment)
     free(fragment->cache);
     free(fragment->ready);
     st_ipc_owned_free(&fragment->owned);
-    pf_unmap(&fragment->map);
+    if (fragment->copy)
+        free(fragment->copy);
+    else
+        pf_unmap(&fragment->map);
     free(fragment);
 }
 

@@ -15,6 +15,7 @@
 
 struct st_fragment_writer {
     st_output output;
+    pf_buffer memory; /* instead, for one that is attached */
     st_ipc_writer *ipc;
     pf_buffer checksums, messages; /* hexadecimal */
     pf_buffer rows;                /* of the batches */
@@ -25,6 +26,8 @@ struct st_fragment_writer {
 static sluice_status put(void *context, const void *bytes, size_t length, sluice_error *err)
 {
     st_fragment_writer *writer = context;
+    if (writer->info.attached)
+        return pf_buffer_append(&writer->memory, bytes, length, err);
     return st_output_append(&writer->output, bytes, length, err);
 }
 
@@ -45,6 +48,7 @@ static sluice_status see(void *context, st_ipc_part part, const void *bytes, siz
 static void writer_free(st_fragment_writer *writer)
 {
     st_output_abandon(&writer->output);
+    pf_buffer_free(&writer->memory);
     st_ipc_writer_free(writer->ipc);
     pf_buffer_free(&writer->checksums);
     pf_buffer_free(&writer->messages);
@@ -97,7 +101,9 @@ sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *
     memcpy(writer->info.name, name, strlen(name) + 1);
     writer->info.explicit_ids =
         has_column(specs, count, ST_FRAGMENT_ROW_ID) && has_column(specs, count, ST_FRAGMENT_COMMIT);
-    PF_GOTO(status, failed, st_output_create(volume, path, &writer->output, err));
+    writer->info.attached = volume == NULL;
+    if (volume)
+        PF_GOTO(status, failed, st_output_create(volume, path, &writer->output, err));
     PF_GOTO(status, failed, begin(writer, table, specs, count, compress, err));
     *ret_writer = writer;
     return SLUICE_OK;
@@ -137,7 +143,13 @@ sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *r
     PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_HEADS, &writer->messages, err));
     PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_SUMS, &writer->checksums, err));
     PF_GOTO(status, done, st_ipc_finish(writer->ipc, &metadata, err));
-    PF_GOTO(status, done, st_output_finish(&writer->output, &writer->info.bytes, err));
+    if (writer->info.attached) {
+        writer->info.bytes = writer->memory.length;
+        writer->info.content = writer->memory.data;
+        writer->memory = (pf_buffer){0};
+    } else {
+        PF_GOTO(status, done, st_output_finish(&writer->output, &writer->info.bytes, err));
+    }
     *ret_info = writer->info;
 done:
     st_arrow_pairs_free(&metadata);

@@ -6,6 +6,7 @@
 
 #include "store/fragment/key.h"
 #include "store/read/snapshot.h"
+#include "store/state/layout.h"
 
 struct st_snapshot {
     st_graph *graph;
@@ -39,13 +40,6 @@ struct st_table_reader {
     st_column_builder **initials; /* per property, once a fragment lacked it */
 };
 
-/* The columns that a run is over, as indexes into the type's layout; 0 when the type has no such run. `unique`: an id.
- */
-#define ST_RUN_COLUMNS_MAX (ST_KEY_MEMBERS_MAX + 2)
-uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique,
-                        uint32_t ret_columns[ST_RUN_COLUMNS_MAX]);
-/* The column of a fragment that holds column `column` of the type's layout; -1 when it has none. */
-int st_layout_find(const st_type_def *type, const st_fragment *fragment, uint32_t column);
 /* The columns of a run in one batch (st_table_reader_column). */
 sluice_status st_run_key(st_table_reader *reader, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
                          uint32_t count, st_column *ret_columns, const st_column **ret_key, sluice_error *err);

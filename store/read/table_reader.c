@@ -13,41 +13,6 @@
 
 /* ---- columns ---- */
 
-uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique,
-                        uint32_t ret_columns[ST_RUN_COLUMNS_MAX])
-{
-    uint32_t count = 0, ends = type->edge ? 2 : 0;
-    const st_unique *tuple = st_type_find_unique(type, unique);
-    switch (use) {
-    case ST_RUN_FROM:
-    case ST_RUN_TO:
-        if (type->edge)
-            ret_columns[count++] = use == ST_RUN_TO;
-        break;
-    case ST_RUN_KEY:
-        if (type->edge && type->identity == ST_EDGE_PARALLEL)
-            break;
-        for (uint32_t end = 0; end < ends; end++)
-            ret_columns[count++] = end;
-        for (uint32_t i = 0; i < type->key_count; i++)
-            ret_columns[count++] = ends + type->key[i];
-        break;
-    case ST_RUN_UNIQUE:
-        for (uint32_t i = 0; tuple && i < tuple->count; i++)
-            ret_columns[count++] = ends + tuple->properties[i];
-        break;
-    }
-    return count;
-}
-
-int st_layout_find(const st_type_def *type, const st_fragment *fragment, uint32_t column)
-{
-    uint32_t ends = type->edge ? 2 : 0;
-    if (column < ends)
-        return st_fragment_find_name(fragment, column == 0 ? "from" : "to");
-    return st_fragment_find_property(fragment, type->properties[column - ends].id);
-}
-
 /* The column of a property in fragments that were written before it was added: its initial value, in as many rows as
  * the largest of them has. */
 static sluice_status initial_column(st_table_reader *reader, uint32_t property, st_column *ret_column,

@@ -54,6 +54,24 @@ static sluice_status attach_scratch(generation_build *build, uint32_t *ret_numbe
     return st_attach(&build->attachments, build->bytes, build->scratch.data, build->scratch.length, ret_number, err);
 }
 
+/* An attached edit, and right behind it its attached fragments, in its order. */
+static sluice_status attach_edit(generation_build *build, const st_edit *edit, uint32_t *ret_number, sluice_error *err)
+{
+    uint32_t number;
+    build->scratch.length = 0;
+    PF_TRY(st_edit_encode(edit, &build->scratch, err));
+    PF_TRY(attach_scratch(build, ret_number, err));
+    for (uint32_t i = 0; i < edit->add_count; i++) {
+        const st_fragment_info *fragment = &edit->adds[i].fragment;
+        if (!fragment->attached)
+            continue;
+        if (!fragment->content)
+            return pf_fail(err, SLUICE_INTERNAL, "an attached fragment without its bytes");
+        PF_TRY(st_attach(&build->attachments, build->bytes, fragment->content, (size_t)fragment->bytes, &number, err));
+    }
+    return SLUICE_OK;
+}
+
 /* ---- commits ---- */
 
 static sluice_status bind_rows(generation_build *build, const st_edit *edit, st_commit_edit *ret, sluice_error *err)
@@ -75,13 +93,10 @@ static sluice_status add_edit(generation_build *build, const struct st_delta_edi
     uint32_t changed;
     bool made;
     *ret = (st_commit_edit){.table = from->edit.table, .attached = !from->staged, .digest = from->digest};
-    if (from->staged) {
+    if (from->staged)
         memcpy(ret->file, from->file, sizeof(ret->file));
-    } else {
-        build->scratch.length = 0;
-        PF_TRY(st_edit_encode(&from->edit, &build->scratch, err));
-        PF_TRY(attach_scratch(build, &ret->attachment, err));
-    }
+    else
+        PF_TRY(attach_edit(build, &from->edit, &ret->attachment, err));
     PF_TRY(bind_rows(build, &from->edit, ret, err));
     PF_TRY(st_entries_apply(&build->entries, build->head->schema, &from->edit, &place, &changed, &made, err));
     return note_changed(build, from->edit.table, err);
@@ -133,7 +148,10 @@ static sluice_status apply_folds(generation_build *build, const st_delta *delta,
 {
     for (uint32_t i = 0; i < delta->fold_count; i++) {
         int64_t at = st_entries_find(&build->entries, delta->folds[i].table);
-        if (at < 0 || !st_fold_applies(&delta->folds[i], &build->entries.items[at]))
+        uint32_t own = 0;
+        for (uint32_t k = 0; k < delta->edit_count; k++)
+            own += delta->edits[k].edit.table == delta->folds[i].table;
+        if (at < 0 || !st_fold_applies(&delta->folds[i], &build->entries.items[at], own))
             continue;
         PF_TRY(st_fold_apply(&delta->folds[i], &build->entries.items[at], err));
         PF_TRY(note_changed(build, delta->folds[i].table, err));

@@ -22,6 +22,28 @@ static sluice_status decode_edit(const void *bytes, size_t length, const st_comm
                    (unsigned long long)number);
 }
 
+/* The attached fragments of an attached edit: right behind it, in its order. */
+static sluice_status take_fragments(const st_record *record, const st_attachments *attachments, uint32_t attachment,
+                                    st_edit *edit, sluice_error *err)
+{
+    for (uint32_t i = 0; i < edit->add_count; i++) {
+        st_fragment_info *fragment = &edit->adds[i].fragment;
+        const void *bytes = NULL;
+        size_t length = 0;
+        if (!fragment->attached)
+            continue;
+        PF_TRY(st_attachment_get(record, attachments, ++attachment, &bytes, &length, err));
+        if (length != fragment->bytes)
+            return pf_fail(err, SLUICE_CORRUPT, "an attached fragment of generation %llu has another length",
+                           (unsigned long long)record->number);
+        fragment->content = malloc(length + 1);
+        if (!fragment->content)
+            return pf_fail_memory(err);
+        memcpy(fragment->content, bytes, length);
+    }
+    return SLUICE_OK;
+}
+
 static sluice_status read_edit(st_graph *graph, const st_record *record, const st_attachments *attachments,
                                const st_commit_edit *edit, st_edit *ret_edit, sluice_error *err)
 {
@@ -30,7 +52,11 @@ static sluice_status read_edit(st_graph *graph, const st_record *record, const s
     pf_buffer staged = {0};
     if (edit->attached) {
         PF_TRY(st_attachment_get(record, attachments, edit->attachment, &bytes, &length, err));
-        return decode_edit(bytes, length, edit, record->number, ret_edit, err);
+        PF_TRY(decode_edit(bytes, length, edit, record->number, ret_edit, err));
+        sluice_status taken = take_fragments(record, attachments, edit->attachment, ret_edit, err);
+        if (taken != SLUICE_OK)
+            st_edit_free(ret_edit);
+        return taken;
     }
     sluice_status status =
         st_list_file_read(st_graph_volume(graph), edit->table, edit->file, &edit->digest, &staged, err);

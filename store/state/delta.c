@@ -205,6 +205,14 @@ static sluice_status check_edit(const st_edit *edit, sluice_error *err)
     return SLUICE_OK;
 }
 
+static bool has_attached(const st_edit *edit)
+{
+    for (uint32_t i = 0; i < edit->add_count; i++)
+        if (edit->adds[i].fragment.attached)
+            return true;
+    return false;
+}
+
 static sluice_status stage_edit(pf_volume *volume, struct st_delta_edit *edit, const pf_buffer *bytes, const char *stem,
                                 sluice_error *err)
 {
@@ -234,6 +242,10 @@ sluice_status st_delta_add_edit(pf_volume *volume, st_delta *delta, st_edit *edi
     PF_GOTO(status, done, check_edit(&made.edit, err));
     PF_GOTO(status, done, st_edit_encode(&made.edit, &bytes, err));
     made.digest = pf_sha256_of(bytes.data, bytes.length);
+    if (bytes.length > ST_ATTACHED_EDIT_MAX && has_attached(&made.edit)) {
+        status = pf_fail(err, SLUICE_INTERNAL, "a large edit with attached fragments");
+        goto done;
+    }
     if (bytes.length > ST_ATTACHED_EDIT_MAX)
         PF_GOTO(status, done, stage_edit(volume, &made, &bytes, stem, err));
     delta->edits[delta->edit_count++] = made;

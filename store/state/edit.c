@@ -21,20 +21,26 @@ static sluice_status damaged(const char *what, sluice_error *err)
 void st_add_free(st_edit_add *add)
 {
     free(add->runs);
+    free(add->fragment.content);
     add->runs = NULL;
     add->run_count = 0;
+    add->fragment.content = NULL;
 }
 
 sluice_status st_add_copy(const st_edit_add *from, st_edit_add *ret_to, sluice_error *err)
 {
+    size_t bytes = from->fragment.content ? (size_t)from->fragment.bytes : 0;
     *ret_to = *from;
     ret_to->runs = calloc(from->run_count ? from->run_count : 1, sizeof(*from->runs));
-    if (!ret_to->runs) {
-        ret_to->run_count = 0;
+    ret_to->fragment.content = bytes > 0 ? malloc(bytes) : NULL;
+    if (!ret_to->runs || (bytes > 0 && !ret_to->fragment.content)) {
+        st_add_free(ret_to);
         return pf_fail_memory(err);
     }
     if (from->run_count > 0)
         memcpy(ret_to->runs, from->runs, from->run_count * sizeof(*from->runs));
+    if (bytes > 0)
+        memcpy(ret_to->fragment.content, from->fragment.content, bytes);
     return SLUICE_OK;
 }
 
@@ -55,6 +61,8 @@ static void write_add(st_json *json, const st_edit_add *add)
     id_form form = add->fragment.explicit_ids ? IDS_COLUMN : add->first_row_given ? IDS_GIVEN : IDS_BOUND;
     st_json_object(json);
     st_fragment_info_write(json, &add->fragment);
+    if (add->fragment.attached)
+        st_put_bool(json, "attached", true);
     st_put_text(json, "ids", id_forms[form]);
     if (form == IDS_GIVEN)
         st_put_u64(json, "first", add->first_row);
@@ -127,6 +135,10 @@ static sluice_status read_add(const cJSON *object, st_edit_add *add, sluice_erro
 {
     uint32_t form = 0;
     PF_TRY(st_fragment_info_read(object, &add->fragment, err));
+    if (cJSON_GetObjectItemCaseSensitive(object, "attached"))
+        PF_TRY(st_json_get_bool(object, "attached", &add->fragment.attached, err));
+    if (add->fragment.attached && add->fragment.bytes > ST_ATTACHED_EDIT_MAX)
+        return damaged("an attached fragment of too many bytes", err);
     PF_TRY(st_take_word(object, "ids", id_forms, 3, &form, err));
     add->fragment.explicit_ids = form == IDS_COLUMN;
     add->first_row_given = form == IDS_GIVEN;
@@ -238,7 +250,8 @@ sluice_status st_edit_objects(const st_edit *edit, st_object_fn *each, void *con
 {
     for (uint32_t i = 0; i < edit->add_count; i++) {
         const st_edit_add *add = &edit->adds[i];
-        PF_TRY(name_object(edit->table, "fragments", add->fragment.name, each, context, err));
+        if (!add->fragment.attached)
+            PF_TRY(name_object(edit->table, "fragments", add->fragment.name, each, context, err));
         for (uint32_t r = 0; r < add->run_count; r++)
             PF_TRY(name_object(edit->table, "keys", add->runs[r].info.name, each, context, err));
         if (add->index.present) {

@@ -13,6 +13,7 @@ void st_fold_free(st_fold *fold)
     free(fold->base);
     free(fold->edits);
     free(fold->pages);
+    st_edit_free(&fold->made);
     *fold = (st_fold){0};
 }
 
@@ -24,8 +25,8 @@ static void *copy_items(const void *items, size_t count, size_t size)
     return copy;
 }
 
-sluice_status st_fold_stage(st_graph *graph, const st_view *view, uint64_t table, const char *stem, st_fold *ret_fold,
-                            sluice_error *err)
+sluice_status st_fold_stage(st_graph *graph, const st_view *view, uint64_t table, bool merge, const char *stem,
+                            st_fold *ret_fold, sluice_error *err)
 {
     const st_table_entry *entry = st_view_table(view, table);
     st_list list = {0};
@@ -43,6 +44,7 @@ sluice_status st_fold_stage(st_graph *graph, const st_view *view, uint64_t table
     fold.edit_count = entry->edit_count;
     PF_GOTO(status, done, st_list_open(graph, table, entry->pages, entry->page_count, &list, err));
     PF_GOTO(status, done, st_list_apply_places(&list, entry->edits, entry->edit_count, err));
+    PF_GOTO(status, done, st_fold_rows(&list, view->schema, merge, stem, &fold, err));
     PF_GOTO(status, done, st_list_write(&list, stem, &fold.pages, &fold.page_count, err));
     *ret_fold = fold;
     fold = (st_fold){0};
@@ -52,19 +54,27 @@ done:
     return status;
 }
 
-bool st_fold_applies(const st_fold *fold, const st_table_entry *entry)
+bool st_fold_applies(const st_fold *fold, const st_table_entry *entry, uint32_t own)
 {
     return fold->table == entry->id && fold->base_count == entry->page_count && fold->edit_count > 0 &&
            fold->edit_count <= entry->edit_count && st_list_refs_equal(fold->base, entry->pages, fold->base_count) &&
+           (!fold->merged || entry->edit_count - fold->edit_count <= own) &&
            st_edit_places_equal(fold->edits, entry->edits, fold->edit_count);
 }
 
 sluice_status st_fold_apply(const st_fold *fold, st_table_entry *entry, sluice_error *err)
 {
-    PF_ASSERT(st_fold_applies(fold, entry));
+    PF_ASSERT(st_fold_applies(fold, entry, UINT32_MAX));
     st_list_ref *pages = copy_items(fold->pages, fold->page_count, sizeof(*pages));
+    uint64_t bytes = 0;
     if (!pages)
         return pf_fail_memory(err);
+    if (entry->bytes < fold->bytes_out || !pf_add_u64(entry->bytes - fold->bytes_out, fold->bytes_in, &bytes)) {
+        free(pages);
+        return pf_fail(err, SLUICE_CORRUPT, "a fold of table %llu takes away more than there is",
+                       (unsigned long long)entry->id);
+    }
+    entry->bytes = bytes;
     free(entry->pages);
     entry->pages = pages;
     entry->page_count = fold->page_count;
@@ -82,6 +92,13 @@ static bool is_due(const st_view *view, const st_delta *delta, uint32_t i)
     return entry && entry->edit_count >= ST_FOLD_AT && !delta->edits[i].edit.replace;
 }
 
+/* A merge is void as soon as somebody else publishes to the table. Where that has happened to the folds before, the
+ * edits are folded first. A write that takes fragments out itself must not have them merged under it. */
+static bool can_merge(const st_view *view, const st_edit *edit)
+{
+    return edit->out_count == 0 && st_view_table(view, edit->table)->edit_count < 2 * ST_FOLD_AT;
+}
+
 bool st_delta_wants_folds(const st_view *view, const st_delta *delta)
 {
     for (uint32_t i = 0; i < delta->edit_count; i++)
@@ -91,7 +108,7 @@ bool st_delta_wants_folds(const st_view *view, const st_delta *delta)
 }
 
 sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta *delta, const char *stem,
-                                 sluice_error *err)
+                                 st_may_merge_fn *may_merge, void *context, sluice_error *err)
 {
     for (uint32_t i = 0; i < delta->edit_count; i++) {
         if (!is_due(view, delta, i))
@@ -100,7 +117,9 @@ sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta 
         if (!folds)
             return pf_fail_memory(err);
         delta->folds = folds;
-        PF_TRY(st_fold_stage(graph, view, delta->edits[i].edit.table, stem, &folds[delta->fold_count], err));
+        uint64_t table = delta->edits[i].edit.table;
+        bool merge = may_merge && can_merge(view, &delta->edits[i].edit) && may_merge(context, table);
+        PF_TRY(st_fold_stage(graph, view, table, merge, stem, &folds[delta->fold_count], err));
         delta->fold_count++;
     }
     return SLUICE_OK;

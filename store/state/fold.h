@@ -8,8 +8,13 @@
 
 /* Applies the published edits at these places to a list (materialise.c). */
 sluice_status st_list_apply_places(st_list *list, const st_edit_place *places, uint32_t count, sluice_error *err);
-/* The pages and edits that it folded still lead the entry. */
-bool st_fold_applies(const st_fold *fold, const st_table_entry *entry);
+/* Moves rows of attached fragments, and with `merge` those of small ones at the end, into a fragment of their own that
+ * takes their place at the end of the list (fold_rows.c). Fills made, bytes and merged of the fold. */
+sluice_status st_fold_rows(st_list *list, const st_schema *schema, bool merge, const char *stem, st_fold *fold,
+                           sluice_error *err);
+/* The pages and edits that it folded still lead the entry; and, when it merged, nobody else's edit stands behind them
+ * (`own`: how many are this write's), since one may have taken out what was merged. */
+bool st_fold_applies(const st_fold *fold, const st_table_entry *entry, uint32_t own);
 sluice_status st_fold_apply(const st_fold *fold, st_table_entry *entry, sluice_error *err);
 
 #endif

@@ -233,7 +233,7 @@ sluice_status st_list_make_item(const st_list *list, const st_edit_add *add, con
     return SLUICE_OK;
 }
 
-static sluice_status append_item(st_list *list, st_item *item, sluice_error *err)
+sluice_status st_list_append_item(st_list *list, st_item *item, sluice_error *err)
 {
     st_list_node *root = &list->root, *last = root->count > 0 ? &root->children[root->count - 1] : NULL;
     bool room = last && last->level == 0 && (last->loaded ? last->count : last->ref.fragments) < ST_LIST_ITEMS_MAX;
@@ -258,7 +258,7 @@ static sluice_status apply_adds(st_list *list, const st_bound_edit *bound, sluic
     for (uint32_t i = 0; i < bound->edit.add_count; i++) {
         st_item item;
         PF_TRY(st_list_make_item(list, &bound->edit.adds[i], &bound->commit, &next_row, &item, err));
-        PF_TRY(append_item(list, &item, err));
+        PF_TRY(st_list_append_item(list, &item, err));
     }
     return SLUICE_OK;
 }

@@ -7,6 +7,8 @@
 #include "store/state/list.h"
 
 sluice_status st_list_node_load(const st_list *list, st_list_node *node, sluice_error *err);
+/* Appends behind everything; takes the item over. */
+sluice_status st_list_append_item(st_list *list, st_item *item, sluice_error *err);
 /* Both take the new one over, also when they fail. */
 sluice_status st_list_push_item(st_list_node *leaf, st_item *item, sluice_error *err);
 sluice_status st_list_push_child(st_list_node *node, st_list_node *child, sluice_error *err);

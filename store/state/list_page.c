@@ -107,6 +107,9 @@ static void write_item(st_json *json, const st_item *item)
 sluice_status st_list_node_encode(uint64_t table, const st_list_node *node, pf_buffer *buffer, sluice_error *err)
 {
     st_json json;
+    for (uint32_t i = 0; i < node->count && node->level == 0; i++)
+        if (node->items[i].add.fragment.attached)
+            return pf_fail(err, SLUICE_INTERNAL, "an attached fragment in a folded list");
     st_json_begin(&json, buffer);
     st_json_object(&json);
     st_put_text(&json, "format", "sluice-list/1");

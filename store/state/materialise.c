@@ -77,6 +77,7 @@ static sluice_status take_item(void *context, st_item *item, sluice_error *err)
     into->count++;
     item->add.runs = NULL;
     item->add.run_count = 0;
+    item->add.fragment.content = NULL;
     item->dead = NULL;
     item->dead_count = 0;
     return SLUICE_OK;

@@ -61,6 +61,7 @@ typedef struct st_edit_out { /* a fragment that leaves by a substitution */
  * it), the substitution or replacement, the additions. */
 typedef struct st_edit {
     uint64_t table;
+    /* An attached edit may have attached fragments: the attachments right behind its own, in the order of the adds. */
     st_edit_add
         *adds; /* also what a substitution brings in (with _row_id columns, or a fragment by its own name again) */
     uint32_t add_count;
@@ -254,12 +255,17 @@ typedef struct st_fold {
     uint32_t edit_count;
     st_list_ref *pages; /* the result */
     uint32_t page_count;
+    st_edit made;                 /* the fragment that rows were moved into; at most one add */
+    uint64_t bytes_in, bytes_out; /* of the fragments that came and went by that */
+    bool merged;                  /* a staged fragment went: void when anybody else published to the table meanwhile */
 } st_fold;
 void st_fold_free(st_fold *fold); /* its insides; safe on a zeroed one */
-/* Stages a fold of all edits of the entry; files are called "<stem>-l<n>.json" (stem: unique to the plan, at most 56
- * bytes), synced with their folder. Reads and writes only the pages that change. */
-sluice_status st_fold_stage(st_graph *graph, const st_view *view, uint64_t table, const char *stem, st_fold *ret_fold,
-                            sluice_error *err);
+/* Stages a fold of all edits of the entry; files are called "<stem>-l<n>.json", "<stem>.arrow" and "<stem>.<use>.run"
+ * (stem: unique to the plan, at most 56 bytes), synced with their folders. Reads and writes only the pages that change.
+ * Rows of attached fragments move into one staged fragment; `merge`: so do those of small ones at the end of the list
+ * (the caller holds the folder of the table, so that nobody substitutes them meanwhile). */
+sluice_status st_fold_stage(st_graph *graph, const st_view *view, uint64_t table, bool merge, const char *stem,
+                            st_fold *ret_fold, sluice_error *err);
 
 /* ---- generations: reading ---- */
 
@@ -338,9 +344,10 @@ pf_sha256 st_delta_digest(const st_delta *delta);
 sluice_status st_delta_add_edit(pf_volume *volume, st_delta *delta, st_edit *edit, const char *stem, sluice_error *err);
 /* Has a table of the delta's edits ST_FOLD_AT edits or more? */
 bool st_delta_wants_folds(const st_view *view, const st_delta *delta);
-/* Adds folds for those tables. */
+/* Adds folds for those tables. `may_merge` is asked for each: is its folder mine? NULL: no. */
+typedef bool st_may_merge_fn(void *context, uint64_t table);
 sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta *delta, const char *stem,
-                                 sluice_error *err);
+                                 st_may_merge_fn *may_merge, void *context, sluice_error *err);
 /* Rows that these deltas will have numbered from the branch's block. RESOURCE_LIMIT when they are more than a block
  * has. */
 sluice_status st_delta_rows(st_delta *const *deltas, uint32_t count, uint64_t *ret_rows, sluice_error *err);

@@ -7,6 +7,8 @@
 #include "store/read/snapshot.h"
 #include "tests/support/graph_fixture.h"
 
+/* Rows that follow are attached to their record instead of being staged (they have no runs then). */
+extern bool rows_attached;
 /* Persons first .. first + count - 1: name "p<id>" (null where id % 5 == 0), age id % 100; in batches of `batch` rows.
  * With a key run unless `runs` is false. */
 st_edit_add rows_persons(graph_fixture *fixture, int64_t first, uint64_t count, uint64_t batch, bool runs);

@@ -72,7 +72,7 @@ static void fill(graph_fixture *fixture)
     fixture_add(fixture, &delta, PERSON, &add);
     delta.folds = calloc(1, sizeof(st_fold));
     assert_non_null(delta.folds);
-    ASSERT_OK(st_fold_stage(fixture->graph, view, PERSON, "fold", &delta.folds[0], &err));
+    ASSERT_OK(st_fold_stage(fixture->graph, view, PERSON, false, "fold", &delta.folds[0], &err));
     delta.fold_count = 1;
     ASSERT_OK(fixture_publish(fixture, deltas, 1, &err));
     st_delta_free(&delta);

@@ -28,7 +28,7 @@ static bool folding_commit(graph_fixture *fixture, const uint64_t *rows, uint32_
     fixture_name(fixture, "", stem, sizeof(stem));
     bool done = st_delta_add_edit(st_graph_volume(fixture->graph), &delta, &edit, stem, &err) == SLUICE_OK &&
                 st_view_load(fixture->graph, fixture->log, true, &view, &err) == SLUICE_OK &&
-                st_delta_add_folds(fixture->graph, view, &delta, stem, &err) == SLUICE_OK;
+                st_delta_add_folds(fixture->graph, view, &delta, stem, NULL, NULL, &err) == SLUICE_OK;
     if (done) {
         pf_buffer manifest = {0}, attachments = {0};
         st_append_outcome outcome = ST_APPEND_NOT;

@@ -37,7 +37,7 @@ static void one_commit(graph_fixture *fixture, bool *ret_folded)
     fixture_add(fixture, &delta, PERSON, &add);
     st_view *view = fixture_head(fixture);
     fixture_name(fixture, "-f", stem, sizeof(stem));
-    ASSERT_OK(st_delta_add_folds(fixture->graph, view, &delta, stem, &err));
+    ASSERT_OK(st_delta_add_folds(fixture->graph, view, &delta, stem, NULL, NULL, &err));
     st_view_free(view);
     *ret_folded = delta.fold_count > 0;
     ASSERT_OK(fixture_publish(fixture, deltas, 1, &err));

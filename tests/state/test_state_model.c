@@ -379,7 +379,7 @@ static void take_fold(model *m, st_delta *delta, const st_view *view, uint32_t t
     if (!st_view_table(view, PERSON + t) || st_view_table(view, PERSON + t)->edit_count == 0)
         return;
     fixture_name(&m->fixture, "-fold", stem, sizeof(stem));
-    ASSERT_OK(st_fold_stage(m->fixture.graph, view, PERSON + t, stem, &fold, &err));
+    ASSERT_OK(st_fold_stage(m->fixture.graph, view, PERSON + t, false, stem, &fold, &err));
     if (!m->has_stale[t] && below(m, 3) == 0) { /* kept for a later group, where it may not lead any more */
         m->stale[t] = fold;
         m->has_stale[t] = true;
