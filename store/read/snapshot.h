@@ -74,6 +74,12 @@ bool st_table_reader_row_is_dead(const st_table_reader *reader, uint32_t i, uint
  * key properties, keyed edges from, to, key properties, anything without a key one column of row ids. */
 sluice_status st_table_find_key(st_table_reader *reader, const st_column *const *columns, uint32_t count, uint64_t row,
                                 bool *ret_found, uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err);
+/* Every living row that holds row `row` of `columns` under this use: its key, an end, a unique tuple (by its id).
+ * Nothing for what holds a null. Columns as st_run_columns gives them. */
+typedef sluice_status st_match_fn(void *context, uint32_t fragment, uint64_t position, bool *stop, sluice_error *err);
+sluice_status st_table_each_match(st_table_reader *reader, st_run_use use, uint32_t unique,
+                                  const st_column *const *columns, uint32_t count, uint64_t row, st_match_fn *each,
+                                  void *context, sluice_error *err);
 
 /* Appends the row at `position` of fragment i, in the type's current layout (as a scan gives it), to one builder per
  * column of st_type_columns; *ret_row_id: its id. For point reads. */
