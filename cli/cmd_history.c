@@ -3,6 +3,7 @@
  */
 #include "cli/output.h"
 #include "coord/audit.h"
+#include "store/state/lineage.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,14 +98,17 @@ static sluice_status list_commit(listing *list, const st_generation *generation,
     return cli_table_text(&list->table, commit->message ? commit->message : "", err);
 }
 
-static sluice_status list_generation(listing *list, st_log *log, uint64_t number, sluice_error *err)
+static sluice_status list_generation(listing *list, st_log *log, uint64_t number, uint32_t last, sluice_error *err)
 {
     st_record record = {0};
     st_generation generation = {0};
     sluice_status status;
     PF_GOTO(status, done, st_log_read(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
-    for (uint32_t i = generation.commit_count; i > 0 && list->left > 0; i--, list->left--)
+    uint32_t count = generation.commit_count;
+    if (last != ST_INDEX_LAST && last + 1 < count) /* the branch begins in the middle of it */
+        count = last + 1;
+    for (uint32_t i = count; i > 0 && list->left > 0; i--, list->left--)
         PF_GOTO(status, done, list_commit(list, &generation, i - 1, err));
 done:
     st_generation_free(&generation);
@@ -205,6 +209,29 @@ done:
     return status;
 }
 
+/* The branch's own commits, then those of the branch that it began at, up to there, and so on. */
+static sluice_status list_lineage(listing *list, st_graph *graph, st_log *log, sluice_error *err)
+{
+    uint64_t end = st_log_end(log).number;
+    uint32_t last = ST_INDEX_LAST;
+    for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {
+        st_log *parent = NULL;
+        uint64_t fork = 0;
+        uint32_t fork_last = ST_INDEX_LAST;
+        for (uint64_t number = end; number >= st_log_first(log) && number > 0 && list->left > 0; number--)
+            PF_TRY(list_generation(list, log, number, number == end ? last : ST_INDEX_LAST, err));
+        if (list->left == 0)
+            return SLUICE_OK;
+        PF_TRY(st_lineage_parent(graph, log, &parent, &fork, &fork_last, err));
+        if (!parent)
+            return SLUICE_OK;
+        log = parent;
+        end = fork;
+        last = fork_last;
+    }
+    return pf_fail(err, SLUICE_CORRUPT, "branches that fork from each other without end");
+}
+
 static sluice_status run_log(cli_run *run, sluice_error *err)
 {
     static const char *const heads[] = {"commit",   "generation", "kind",    "time",
@@ -225,8 +252,7 @@ static sluice_status run_log(cli_run *run, sluice_error *err)
             PF_GOTO(status, done, cli_table_text(&list.table, heads[i], err));
         }
     }
-    for (uint64_t number = st_log_end(log).number; number >= st_log_first(log) && number > 0 && list.left > 0; number--)
-        PF_GOTO(status, done, list_generation(&list, log, number, err));
+    PF_GOTO(status, done, list_lineage(&list, graph, log, err));
     if (!run->arguments.json)
         status = cli_table_end(&list.table, err);
 done:
@@ -334,10 +360,11 @@ static sluice_status run_show(cli_run *run, sluice_error *err)
     st_generation generation = {0};
     st_schema *schema = NULL;
     uint64_t number;
-    uint32_t index;
+    uint32_t index, last;
     sluice_status status;
     PF_GOTO(status, done, open_log(run, cli_text_or(run, SHOW_BRANCH, "main"), &graph, &log, err));
     PF_GOTO(status, done, st_place_find(graph, log, run->arguments.operands[1], &number, &index, err));
+    PF_GOTO(status, done, st_lineage_log(graph, log, number, &log, &last, err));
     PF_GOTO(status, done, st_log_read(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     if (generation.commit_count == 0) {
@@ -345,7 +372,7 @@ static sluice_status run_show(cli_run *run, sluice_error *err)
         goto done;
     }
     if (index == ST_INDEX_LAST)
-        index = generation.commit_count - 1;
+        index = last < generation.commit_count ? last : generation.commit_count - 1;
     PF_GOTO(status, done, st_schema_fetch(st_graph_volume(graph), &generation.schema_identity, &schema, err));
     status = run->arguments.json ? show_document(run, &generation, index, schema, err)
                                  : show_lines(run, &generation, index, schema, err);

@@ -17,7 +17,8 @@ typedef struct type_status {
 } type_status;
 
 typedef struct branch_status {
-    char *name;
+    char *name;   /* NULL: its ref cannot be read */
+    bool damaged; /* so are its records: nothing below is known */
     uint64_t incarnation;
     st_log_position end;
     pf_id head;
@@ -74,8 +75,9 @@ static sluice_status add_branch(void *context, const char *name, uint64_t incarn
     if (!branches)
         return pf_fail_memory(err);
     status->branches = branches;
-    branches[status->branch_count] = (branch_status){.name = strdup(name), .incarnation = incarnation};
-    return branches[status->branch_count++].name ? SLUICE_OK : pf_fail_memory(err);
+    branch_status *branch = &branches[status->branch_count++];
+    *branch = (branch_status){.name = name ? strdup(name) : NULL, .damaged = !name, .incarnation = incarnation};
+    return !name || branch->name ? SLUICE_OK : pf_fail_memory(err);
 }
 
 static sluice_status add_intent(void *context, const co_recovered *line, sluice_error *err)
@@ -177,12 +179,58 @@ done:
     return result;
 }
 
+/* A branch that was deleted meanwhile is left out; one that cannot be read is shown as damaged, and the others too. */
+static sluice_status gather_or_mark(graph_status *status, uint32_t which, sluice_error *err)
+{
+    branch_status *branch = &status->branches[which];
+    uint64_t now = 0;
+    uint32_t gates = status->gate_count;
+    sluice_error local = {0};
+    if (branch->damaged)
+        return SLUICE_OK;
+    sluice_status result = gather_branch(status, which, &local);
+    if (result == SLUICE_OK)
+        return SLUICE_OK;
+    while (status->gate_count > gates)
+        free(status->gates[--status->gate_count].gate);
+    if (st_ref_read(status->graph, branch->name, &now, NULL) == SLUICE_NOT_FOUND || now != branch->incarnation) {
+        branch->incarnation = 0;
+        return SLUICE_OK;
+    }
+    branch->damaged = result == SLUICE_CORRUPT || result == SLUICE_NOT_FOUND || result == SLUICE_UNSUPPORTED_FORMAT;
+    if (!branch->damaged && err)
+        *err = local;
+    return branch->damaged ? SLUICE_OK : result;
+}
+
+/* Keeps the order; gates name branches by their place. */
+static void drop_gone(graph_status *status)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < status->branch_count; i++) {
+        branch_status *branch = &status->branches[i];
+        for (uint32_t g = 0; g < status->gate_count; g++)
+            if (status->gates[g].branch == i)
+                status->gates[g].branch = kept;
+        if (branch->incarnation || branch->damaged) {
+            status->branches[kept++] = *branch;
+            continue;
+        }
+        for (uint32_t k = 0; k < branch->type_count; k++)
+            free(branch->types[k].name);
+        free(branch->types);
+        free(branch->name);
+    }
+    status->branch_count = kept;
+}
+
 static sluice_status gather(cli_run *run, graph_status *status, sluice_error *err)
 {
     PF_TRY(st_graph_open(run->arguments.operands[0], PF_READ, &status->graph, err));
     PF_TRY(st_ref_list(status->graph, add_branch, status, err));
     for (uint32_t i = 0; i < status->branch_count; i++)
-        PF_TRY(gather_branch(status, i, err));
+        PF_TRY(gather_or_mark(status, i, err));
+    drop_gone(status);
     PF_TRY(st_graph_unknown_entries(status->graph, &status->unknown_entries, err));
     return co_recover(status->graph, CO_RECOVER_PROBE, 0, NULL, 0, add_intent, status, err);
 }
@@ -223,7 +271,16 @@ static void put_branches(st_json *json, const graph_status *status)
         cli_time_text(branch->time_us, time);
         st_json_object(json);
         st_json_name(json, "branch");
-        st_json_text(json, branch->name);
+        if (branch->name)
+            st_json_text(json, branch->name);
+        else
+            st_json_null(json);
+        st_json_name(json, "damaged");
+        st_json_bool(json, branch->damaged);
+        if (branch->damaged) {
+            st_json_object_end(json);
+            continue;
+        }
         st_json_name(json, "incarnation");
         st_json_unsigned(json, branch->incarnation);
         st_json_name(json, "generation");
@@ -332,6 +389,8 @@ static sluice_status print_branch(cli_run *run, const branch_status *branch, slu
     char id[PF_ID_TEXT];
     char time[CLI_TIME_TEXT];
     pf_buffer name = {0};
+    if (branch->damaged)
+        return cli_print(run, err, "\nbranch %s: CORRUPT, run sluice verify\n", branch->name ? branch->name : "?");
     pf_id_text(&branch->head, id);
     cli_time_text(branch->time_us, time);
     sluice_status status = cli_append_visible(&name, branch->name, strlen(branch->name), err);

@@ -11,6 +11,7 @@
  */
 #include "coord/objects.h"
 #include "coord/recovery.h"
+#include "coord/roots.h"
 #include "coord/write.h"
 #include "platform/check.h"
 #include <stdio.h>
@@ -146,18 +147,22 @@ static sluice_status remove_unnamed(folder_sweep *sweep, const co_objects *objec
     return SLUICE_OK;
 }
 
-typedef struct ref_walk {
-    st_graph *graph;
-    co_objects *objects;
-} ref_walk;
-
-static sluice_status mark_branch(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+/* Marks what all branches name that anything living reaches. */
+static sluice_status mark_all(st_graph *graph, co_objects *objects, sluice_error *err)
 {
-    const ref_walk *walk = context;
-    uint64_t end = 0;
-    if (!name)
-        return pf_fail(err, SLUICE_CORRUPT, "a branch's ref is unreadable, so nothing can be called unnamed");
-    return co_objects_mark(walk->graph, walk->objects, incarnation, 0, &end, err);
+    co_roots roots = {0};
+    uint64_t end;
+    sluice_status status = co_roots_find(graph, &roots, err);
+    for (uint32_t i = 0; i < roots.count && status == SLUICE_OK; i++) {
+        sluice_error local = {0};
+        status = co_objects_mark(graph, objects, roots.incarnations[i], 0, &end, &local);
+        if (status != SLUICE_OK && co_roots_may_be_half_made(&roots, i))
+            status = SLUICE_OK;
+        else if (status != SLUICE_OK && err)
+            *err = local;
+    }
+    co_roots_free(&roots);
+    return status;
 }
 
 /* What the attempt is measured against: everything, or one branch from one generation on, or nothing at all. */
@@ -168,11 +173,11 @@ typedef struct naming {
     bool found;
 } naming;
 
-static sluice_status on_named(void *context, const pf_id *attempt, sluice_error *err)
+static sluice_status on_named(void *context, const co_scope *scope, sluice_error *err)
 {
     (void)err;
     naming *names = context;
-    names->found |= pf_id_equal(attempt, names->attempt);
+    names->found |= pf_id_equal(&scope->attempt, names->attempt);
     return SLUICE_OK;
 }
 
@@ -181,7 +186,7 @@ static sluice_status is_named(st_graph *graph, const pf_id *attempt, bool *ret_n
 {
     bool unknown = false;
     naming names = {attempt, false};
-    PF_TRY(co_recovery_attempts(graph, on_named, &names, &unknown, err));
+    PF_TRY(co_recovery_scopes(graph, on_named, &names, &unknown, err));
     *ret_named = names.found || unknown;
     return SLUICE_OK;
 }
@@ -193,9 +198,8 @@ static sluice_status sweep_objects(st_graph *graph, const co_attempt *attempt, m
     uint64_t end = 0;
     sluice_status status;
     PF_GOTO(status, done, co_objects_list(graph, &attempt->id, &objects, err));
-    ref_walk walk = {graph, &objects};
     if (objects.count && measure == MEASURE_ALL)
-        PF_GOTO(status, done, st_ref_list(graph, mark_branch, &walk, err));
+        PF_GOTO(status, done, mark_all(graph, &objects, err));
     if (objects.count && measure == MEASURE_SINCE)
         PF_GOTO(status, done, co_objects_mark(graph, &objects, attempt->incarnation, attempt->since, &end, err));
     status = remove_unnamed(sweep, &objects, err);

@@ -2,19 +2,21 @@
  * Collecting what dead attempts left behind (DESIGN 9 "GC", LESSONS G-03 to G-06, L-044).
  *
  * The order is the proof:
- *   1 the retention lock: one collection at a time; recovery first, so that what can be finished is
- *   2 the candidates are frozen: objects below tables/, then the folders below attempts/. What is made later is not
- * among them 3 the lock of each attempt with a folder is taken alone, by a try, and kept: a busy one's objects are
- * kept. An object whose attempt has no folder is of an attempt that is over 4 intents are read (what an intent names is
- * kept), and only then refs and logs (what a generation names is kept): an intent that was retired in between was
- * published, and is found there 5 in batches, under the reclaim lock alone: what was published since is marked too, the
- * rest moves to trash/, both folders are synced. A publisher holds that lock shared from its look at its objects to its
- * append 6 only then are files deleted, and at the end the attempts' folders Killed anywhere it leaves more than it
- * should, never less; the next run empties trash/ and goes on. A root that cannot be read stops it with nothing
- * removed. A dry run is the same up to 4.
+ *   1 the retention lock: one collection at a time; recovery first, so that what can be finished is; then the folders
+ * of branches that nothing leads to (coord/gc_branch.c), so that what only they named is unnamed 2 the candidates are
+ * frozen: objects below tables/, then the folders below attempts/. What is made later is not among them 3 the lock of
+ * each attempt with a folder is taken alone, by a try, and kept: a busy one's objects are kept. An object whose attempt
+ * has no folder is of an attempt that is over 4 intents are read (what an intent names is kept), and only then refs and
+ * logs (what a generation names is kept): an intent that was retired in between was published, and is found there 5 in
+ * batches, under the reclaim lock alone: what was published since is marked too, the rest moves to trash/, both folders
+ * are synced. A publisher holds that lock shared from its look at its objects to its append 6 only then are files
+ * deleted, and at the end the attempts' folders Killed anywhere it leaves more than it should, never less; the next run
+ * empties trash/ and goes on. A root that cannot be read stops it with nothing removed. A dry run is the same up to 4.
  */
+#include "coord/gc_branch.h"
 #include "coord/objects.h"
 #include "coord/recovery.h"
+#include "coord/roots.h"
 #include "platform/check.h"
 #include "store/format/document.h"
 #include <stdio.h>
@@ -231,7 +233,7 @@ typedef struct named_ids {
     uint32_t count, room;
 } named_ids;
 
-static sluice_status on_named(void *context, const pf_id *attempt, sluice_error *err)
+static sluice_status on_named(void *context, const co_scope *scope, sluice_error *err)
 {
     named_ids *named = context;
     if (named->count == named->room) {
@@ -242,7 +244,7 @@ static sluice_status on_named(void *context, const pf_id *attempt, sluice_error 
         named->ids = grown;
         named->room = room;
     }
-    named->ids[named->count++] = *attempt;
+    named->ids[named->count++] = scope->attempt;
     return SLUICE_OK;
 }
 
@@ -259,7 +261,7 @@ static sluice_status read_intents(collection *gc, sluice_error *err)
 {
     named_ids named = {0};
     bool unknown = false;
-    sluice_status status = co_recovery_attempts(gc->graph, on_named, &named, &unknown, err);
+    sluice_status status = co_recovery_scopes(gc->graph, on_named, &named, &unknown, err);
     if (status == SLUICE_OK && unknown)
         status = pf_fail(err, SLUICE_RECOVERY_REQUIRED, "an intent without a readable scope may name any attempt");
     for (uint32_t i = 0; status == SLUICE_OK && i < gc->dead_count; i++)
@@ -274,12 +276,9 @@ static sluice_status read_intents(collection *gc, sluice_error *err)
 }
 
 /* Marks what a branch names; a branch that was marked before, only from there on. */
-static sluice_status mark_branch(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+static sluice_status mark_branch(collection *gc, uint64_t incarnation, sluice_error *err)
 {
-    collection *gc = context;
     uint32_t i = 0;
-    if (!name)
-        return pf_fail(err, SLUICE_CORRUPT, "a branch's ref is unreadable, so nothing can be called unnamed");
     while (i < gc->branch_count && gc->branches[i].incarnation != incarnation)
         i++;
     if (i == gc->branch_count) {
@@ -294,6 +293,23 @@ static sluice_status mark_branch(void *context, const char *name, uint64_t incar
         gc->branches[gc->branch_count++] = (branch_end){incarnation, 0};
     }
     return co_objects_mark(gc->graph, &gc->objects, incarnation, gc->branches[i].end, &gc->branches[i].end, err);
+}
+
+/* Marks what all branches name that anything living reaches. */
+static sluice_status mark_all(collection *gc, sluice_error *err)
+{
+    co_roots roots = {0};
+    sluice_status status = co_roots_find(gc->graph, &roots, err);
+    for (uint32_t i = 0; i < roots.count && status == SLUICE_OK; i++) {
+        sluice_error local = {0};
+        status = mark_branch(gc, roots.incarnations[i], &local);
+        if (status != SLUICE_OK && co_roots_may_be_half_made(&roots, i))
+            status = SLUICE_OK;
+        else if (status != SLUICE_OK && err)
+            *err = local;
+    }
+    co_roots_free(&roots);
+    return status;
 }
 
 /* ---- the move ---- */
@@ -330,7 +346,7 @@ static sluice_status move_batch(collection *gc, size_t *from, sluice_error *err)
     uint32_t moved = 0;
     size_t first = *from;
     PF_TRY(lk_take(gc->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_EXCLUSIVE, gc->deadline, err));
-    sluice_status status = st_ref_list(gc->graph, mark_branch, gc, err);
+    sluice_status status = mark_all(gc, err);
     for (; status == SLUICE_OK && *from < gc->objects.count && moved < BATCH; (*from)++) {
         co_object *object = &gc->objects.items[*from];
         sluice_error move_error = {0};
@@ -438,7 +454,7 @@ static sluice_status pass(collection *gc, sluice_error *err)
     PF_GOTO(status, done, freeze(gc, err));
     PF_GOTO(status, done, find_the_dead(gc, err));
     PF_GOTO(status, done, read_intents(gc, err));
-    PF_GOTO(status, done, st_ref_list(gc->graph, mark_branch, gc, err));
+    PF_GOTO(status, done, mark_all(gc, err));
     PF_GOTO(status, done, remove_objects(gc, err));
     status = remove_attempts(gc, err);
 done:
@@ -475,6 +491,7 @@ sluice_status co_gc(st_graph *graph, bool dry_run, co_gc_report *ret_report, slu
     PF_GOTO(status, done, settle_intents(&gc, err));
     PF_GOTO(status, done, pf_list(gc.volume, TRASH, on_trash, &gc, err));
     PF_GOTO(status, done, remove_temporaries(&gc, err));
+    PF_GOTO(status, done, co_gc_branches(graph, dry_run, gc.deadline, &gc.report, err));
     uint64_t before;
     do {
         before = gc.report.attempts;

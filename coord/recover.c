@@ -292,26 +292,44 @@ done:
     return status;
 }
 
-typedef struct attempt_walk {
-    co_named_attempt_fn *each;
+sluice_status co_recovery_is_live(st_graph *graph, const co_overlap *overlap, bool *ret_live, sluice_error *err)
+{
+    pf_file *intents = NULL;
+    *ret_live = false;
+    PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
+    sluice_status status = SLUICE_OK;
+    for (uint32_t i = 0; i < CO_SLOTS && !*ret_live && status == SLUICE_OK; i++) {
+        bool holds = false, orphaned = true;
+        uint64_t sequence = 0;
+        status = holds_overlapping(intents, i, overlap, &holds, &sequence, err);
+        if (status == SLUICE_OK && holds)
+            status = co_slot_is_orphaned(intents, i, &orphaned, err);
+        *ret_live = !orphaned;
+    }
+    (void)pf_close(intents, NULL); /* only read */
+    return status;
+}
+
+typedef struct scope_walk {
+    co_scope_fn *each;
     void *context;
     bool unknown;
-} attempt_walk;
+} scope_walk;
 
-static sluice_status on_quarantined_attempt(void *context, const co_quarantined *item, sluice_error *err)
+static sluice_status on_quarantined_scope(void *context, const co_quarantined *item, sluice_error *err)
 {
-    attempt_walk *walk = context;
+    scope_walk *walk = context;
     if (item->scope_known)
-        return walk->each(walk->context, &item->scope.attempt, err);
+        return walk->each(walk->context, &item->scope, err);
     walk->unknown = true;
     return SLUICE_OK;
 }
 
-sluice_status co_recovery_attempts(st_graph *graph, co_named_attempt_fn *each, void *context, bool *ret_unknown,
-                                   sluice_error *err)
+sluice_status co_recovery_scopes(st_graph *graph, co_scope_fn *each, void *context, bool *ret_unknown,
+                                 sluice_error *err)
 {
     pf_file *intents = NULL;
-    attempt_walk walk = {each, context, false};
+    scope_walk walk = {each, context, false};
     PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < CO_SLOTS; i++) {
@@ -323,14 +341,14 @@ sluice_status co_recovery_attempts(st_graph *graph, co_named_attempt_fn *each, v
             continue;
         PF_GOTO(status, done, co_slot_read(intents, i, &state, &intent, &scope_known, err));
         if (state != CO_SLOT_FREE && scope_known)
-            status = each(context, &intent.scope.attempt, err);
+            status = each(context, &intent.scope, err);
         else if (state != CO_SLOT_FREE)
             walk.unknown = true;
         co_intent_free(&intent);
         if (status != SLUICE_OK)
             goto done;
     }
-    status = co_quarantine_list(graph, on_quarantined_attempt, &walk, err);
+    status = co_quarantine_list(graph, on_quarantined_scope, &walk, err);
 done:
     (void)pf_close(intents, NULL); /* only read */
     *ret_unknown = walk.unknown;

@@ -21,11 +21,13 @@ sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_o
 /* Under the gates (OW-045): *ret_due when an intent of a dead owner overlaps. RECOVERY_REQUIRED when a quarantined one
  * does. Looks only. */
 sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, bool *ret_due, sluice_error *err);
-/* Every attempt that an intent names, in a slot (also a live owner's) or in quarantine. *ret_unknown: an unreadable one
- * without scope may name any. */
-typedef sluice_status co_named_attempt_fn(void *context, const pf_id *attempt, sluice_error *err);
-sluice_status co_recovery_attempts(st_graph *graph, co_named_attempt_fn *each, void *context, bool *ret_unknown,
-                                   sluice_error *err);
+/* *ret_live: a slot holds an intent that overlaps and whose owner lives. Looks only. */
+sluice_status co_recovery_is_live(st_graph *graph, const co_overlap *overlap, bool *ret_live, sluice_error *err);
+/* The scope of every intent, in a slot (also a live owner's) or in quarantine. *ret_unknown: an unreadable one without
+ * scope may concern anything. */
+typedef sluice_status co_scope_fn(void *context, const co_scope *scope, sluice_error *err);
+sluice_status co_recovery_scopes(st_graph *graph, co_scope_fn *each, void *context, bool *ret_unknown,
+                                 sluice_error *err);
 
 /* Resolves one intent whose slot is held (rows 1 to 5 of DESIGN 8; 6 for what this program does not understand). */
 typedef struct co_resolution {

@@ -73,6 +73,11 @@
     X(RECOVER_BEFORE_AUDIT, "recover.before_audit")                                                                    \
     X(RECOVER_AFTER_AUDIT, "recover.after_audit")                                                                      \
     X(RECOVER_AFTER_RETIRE, "recover.after_retire")                                                                    \
+    X(BRANCH_AFTER_RECEIPT, "branch.after_receipt")                                                                    \
+    X(BRANCH_BEFORE_REF, "branch.before_ref")                                                                          \
+    X(BRANCH_AFTER_REF, "branch.after_ref")                                                                            \
+    X(BRANCH_BEFORE_REMOVE, "branch.before_remove")                                                                    \
+    X(BRANCH_AFTER_REMOVE, "branch.after_remove")                                                                      \
     X(INIT_AFTER_LAYOUT, "init.after_layout")                                                                          \
     X(INIT_BEFORE_PUBLISH, "init.before_publish")                                                                      \
     X(INIT_AFTER_PUBLISH, "init.after_publish")                                                                        \

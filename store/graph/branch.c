@@ -4,6 +4,7 @@
 #include "store/graph/internal.h"
 
 #include "platform/check.h"
+#include "store/format/json.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,26 @@ sluice_status st_branch_make(st_graph *graph, uint64_t incarnation, uint64_t num
                              const pf_buffer *opening_manifest, const pf_buffer *opening_attachments, sluice_error *err)
 {
     return st_branch_make_on(graph->volume, incarnation, number, digest, opening_manifest, opening_attachments, err);
+}
+
+typedef struct folder_walk {
+    st_branch_fn *each;
+    void *context;
+} folder_walk;
+
+static sluice_status on_folder(void *context, const char *name, pf_kind kind, sluice_error *err)
+{
+    const folder_walk *walk = context;
+    uint64_t incarnation;
+    if (kind != PF_KIND_FOLDER || !st_json_text_is_u64(name, &incarnation) || incarnation == 0)
+        return SLUICE_OK;
+    return walk->each(walk->context, incarnation, err);
+}
+
+sluice_status st_branch_list(st_graph *graph, st_branch_fn *each, void *context, sluice_error *err)
+{
+    folder_walk walk = {each, context};
+    return pf_list(graph->volume, "branches", on_folder, &walk, err);
 }
 
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err)

@@ -24,6 +24,12 @@ static void encode_receipt(st_json *json, const st_control_receipt *receipt)
     st_json_sha256(json, &receipt->ref);
     st_json_name(json, "incarnation");
     st_json_u64(json, receipt->incarnation);
+    st_json_name(json, "commit");
+    st_json_id(json, &receipt->commit);
+    st_json_name(json, "generation");
+    st_json_u64(json, receipt->generation);
+    st_json_name(json, "index");
+    st_json_u64(json, receipt->index);
     st_json_name(json, "done");
     st_json_bool(json, receipt->done);
     st_json_name(json, "time");
@@ -88,17 +94,22 @@ static sluice_status decode_receipts(const cJSON *document, st_control *control,
     {
         st_control_receipt receipt = {0};
         const char *kind;
-        uint64_t time;
+        uint64_t time, index;
         PF_TRY(st_json_get_id(item, "operation", &receipt.operation, err));
         PF_TRY(st_json_get_sha256(item, "request", &receipt.request, err));
         PF_TRY(st_json_get_text(item, "kind", &kind, err));
         PF_TRY(st_json_get_sha256(item, "ref", &receipt.ref, err));
         PF_TRY(st_json_get_u64(item, "incarnation", &receipt.incarnation, err));
+        PF_TRY(st_json_get_id(item, "commit", &receipt.commit, err));
+        PF_TRY(st_json_get_u64(item, "generation", &receipt.generation, err));
+        PF_TRY(st_json_get_u64(item, "index", &index, err));
         PF_TRY(st_json_get_bool(item, "done", &receipt.done, err));
         PF_TRY(st_json_get_u64(item, "time", &time, err));
-        if (strlen(kind) >= sizeof(receipt.kind) || control->receipt_count == ST_CONTROL_RECEIPTS_MAX)
+        if (strlen(kind) >= sizeof(receipt.kind) || index > UINT32_MAX ||
+            control->receipt_count == ST_CONTROL_RECEIPTS_MAX)
             return pf_fail(err, SLUICE_CORRUPT, "control: the receipts are not as we write them");
         memcpy(receipt.kind, kind, strlen(kind) + 1);
+        receipt.index = (uint32_t)index;
         receipt.time_us = (int64_t)time;
         PF_TRY(st_control_add_receipt(control, &receipt, err));
     }
@@ -154,8 +165,20 @@ static sluice_status make_room(void **list, uint32_t *count, uint32_t max, size_
     return SLUICE_OK;
 }
 
+static void drop_receipts_like(st_control *control, const st_control_receipt *receipt)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < control->receipt_count; i++) {
+        const st_control_receipt *other = &control->receipts[i];
+        if (!pf_id_equal(&other->operation, &receipt->operation) || !pf_sha256_equal(&other->ref, &receipt->ref))
+            control->receipts[kept++] = *other;
+    }
+    control->receipt_count = kept;
+}
+
 sluice_status st_control_add_receipt(st_control *control, const st_control_receipt *receipt, sluice_error *err)
 {
+    drop_receipts_like(control, receipt);
     void *list = control->receipts;
     sluice_status status = make_room(&list, &control->receipt_count, ST_CONTROL_RECEIPTS_MAX, sizeof(*receipt), err);
     if (status != SLUICE_OK)
@@ -176,12 +199,19 @@ sluice_status st_control_add_voided(st_control *control, const pf_id *epoch, slu
     return SLUICE_OK;
 }
 
-const st_control_receipt *st_control_find_receipt(const st_control *control, const pf_id *operation)
+const st_control_receipt *st_control_find_receipt(const st_control *control, const pf_id *operation,
+                                                  const pf_sha256 *ref)
 {
     for (uint32_t i = control->receipt_count; i-- > 0;)
-        if (pf_id_equal(&control->receipts[i].operation, operation))
+        if (pf_id_equal(&control->receipts[i].operation, operation) && pf_sha256_equal(&control->receipts[i].ref, ref))
             return &control->receipts[i];
     return NULL;
+}
+
+void st_control_mark_done(st_control *control, uint64_t incarnation)
+{
+    for (uint32_t i = 0; i < control->receipt_count; i++)
+        control->receipts[i].done |= control->receipts[i].incarnation == incarnation;
 }
 
 bool st_control_is_voided(const st_control *control, const pf_id *epoch)

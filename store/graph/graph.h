@@ -82,6 +82,9 @@ void st_branch_folder(uint64_t incarnation, char *ret_path);
 sluice_status st_branch_make(st_graph *graph, uint64_t incarnation, uint64_t number, const pf_sha256 *digest,
                              const pf_buffer *opening_manifest, const pf_buffer *opening_attachments,
                              sluice_error *err);
+/* Every folder branches/<incarnation>, in no order that means anything; foreign entries are passed over. */
+typedef sluice_status st_branch_fn(void *context, uint64_t incarnation, sluice_error *err);
+sluice_status st_branch_list(st_graph *graph, st_branch_fn *each, void *context, sluice_error *err);
 /* The log of a branch incarnation, opened once per handle and kept until the graph is closed. */
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err);
 
@@ -95,6 +98,9 @@ typedef struct st_control_receipt {
     char kind[24];     /* "branch-create", "branch-delete", ... */
     pf_sha256 ref;     /* SHA-256 of the branch name: names are no control state */
     uint64_t incarnation;
+    pf_id commit; /* the head that it answered, and its place: outlives the branch */
+    uint64_t generation;
+    uint32_t index;
     bool done; /* its effect is known to have happened (a create whose branch was deleted since is done too) */
     int64_t time_us;
 } st_control_receipt;
@@ -116,10 +122,15 @@ sluice_status st_control_read(st_graph *graph, st_control *ret_control, sluice_e
 void st_control_free(st_control *control);
 /* Reads every record of control/'s log and decodes it (verify). */
 sluice_status st_control_verify(st_graph *graph, uint64_t *ret_records, sluice_error *err);
-/* For changes: the oldest entry goes when the list is full. */
+/* For changes: the oldest entry goes when the list is full. A receipt takes the place of one of the same operation on
+ * the same name, which died before its effect. */
 sluice_status st_control_add_receipt(st_control *control, const st_control_receipt *receipt, sluice_error *err);
 sluice_status st_control_add_voided(st_control *control, const pf_id *epoch, sluice_error *err);
-const st_control_receipt *st_control_find_receipt(const st_control *control, const pf_id *operation); /* NULL: none */
+/* The newest of this operation on this branch name (ids belong to a branch); NULL: none. */
+const st_control_receipt *st_control_find_receipt(const st_control *control, const pf_id *operation,
+                                                  const pf_sha256 *ref);
+/* The operation behind `incarnation` has happened, whatever becomes of the branch. */
+void st_control_mark_done(st_control *control, uint64_t incarnation);
 bool st_control_is_voided(const st_control *control, const pf_id *epoch);
 /* Changes it: takes control's publish lock, heals and settles its log when it must, re-reads, lets `change` edit the
  * state, appends one record; none when nothing changed. Numbers are never lowered (asserted). */

@@ -64,6 +64,12 @@ static sluice_status still_there(st_snapshot *snapshot, bool *ret_there, sluice_
     PF_TRY(st_log_refresh(log, err));
     uint64_t generation = snapshot->view->generation;
     *ret_there = generation >= st_log_first(log) || generation == st_log_end(log).number;
+    if (!*ret_there) { /* the place where a branch begins stands in its opening record */
+        st_record opening = {0};
+        PF_TRY(st_log_read_opening(log, &opening, err));
+        *ret_there = opening.number == generation;
+        st_record_free(&opening);
+    }
     return SLUICE_OK;
 }
 
@@ -75,15 +81,13 @@ static void unpin(st_snapshot *snapshot)
     snapshot->pins = NULL;
 }
 
-static sluice_status open_once(st_snapshot *snapshot, const char *branch, const char *at, bool *ret_done,
-                               sluice_error *err)
+static sluice_status open_in(st_snapshot *snapshot, uint64_t incarnation, const char *at, bool *ret_done,
+                             sluice_error *err)
 {
-    uint64_t incarnation = 0;
     st_log *log = NULL;
     uint64_t generation = 0;
     uint32_t index = 0;
     bool late = false;
-    PF_TRY(st_ref_read(snapshot->graph, branch, &incarnation, err));
     PF_TRY(st_graph_log(snapshot->graph, incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
     if (at) {
@@ -96,6 +100,25 @@ static sluice_status open_once(st_snapshot *snapshot, const char *branch, const 
     if (late)
         return SLUICE_OK;
     return still_there(snapshot, ret_done, err);
+}
+
+/* A branch may be deleted, and its folder collected, while it is opened: a pin holds only where the name still stands
+ * after it (coord/roots.c), and what failed then failed for that. The branch main is never deleted. */
+static sluice_status open_once(st_snapshot *snapshot, const char *branch, const char *at, bool *ret_done,
+                               sluice_error *err)
+{
+    uint64_t incarnation = 0, now = 0;
+    sluice_error opening = {0};
+    PF_TRY(st_ref_read(snapshot->graph, branch, &incarnation, err));
+    sluice_status status = open_in(snapshot, incarnation, at, ret_done, &opening);
+    if (incarnation != ST_MAIN_INCARNATION) {
+        PF_TRY(st_ref_read(snapshot->graph, branch, &now, err));
+        if (now != incarnation) {
+            *ret_done = false;
+            return SLUICE_OK;
+        }
+    }
+    return status == SLUICE_OK ? SLUICE_OK : hand_on(&opening, err);
 }
 
 sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,

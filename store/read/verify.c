@@ -5,11 +5,11 @@
  *
  * Order: control/, the refs, then for each branch its log record by record (chain and digests by store/log; here
  * manifest, skip pointers, schema, edits with their objects, change sets, state pages with their lists, receipts), then
- * the rows of its head.
+ * the rows of its head. Deleted branches that others were forked from are read, too.
  */
 #include "store/read/verify.h"
 #include "platform/check.h"
-#include "store/state/manifest.h"
+#include "store/state/lineage.h"
 #include "store/state/page.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -236,12 +236,9 @@ typedef struct ref_walk {
     uint32_t count;
 } ref_walk;
 
-static sluice_status note_ref(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+/* `name` NULL: a branch without a name, that another leads into. */
+static sluice_status add_branch(ref_walk *walk, const char *name, uint64_t incarnation, sluice_error *err)
 {
-    ref_walk *walk = context;
-    walk->verify->checked++;
-    if (!name)
-        return st_verify_report(walk->verify, "refs", err, "a branch ref cannot be read");
     char **names = realloc(walk->names, ((size_t)walk->count + 1) * sizeof(*names));
     if (!names)
         return pf_fail_memory(err);
@@ -250,11 +247,20 @@ static sluice_status note_ref(void *context, const char *name, uint64_t incarnat
     if (!incarnations)
         return pf_fail_memory(err);
     walk->incarnations = incarnations;
-    names[walk->count] = strdup(name);
-    if (!names[walk->count])
+    names[walk->count] = name ? strdup(name) : NULL;
+    if (name && !names[walk->count])
         return pf_fail_memory(err);
     incarnations[walk->count++] = incarnation;
     return SLUICE_OK;
+}
+
+static sluice_status note_ref(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+{
+    ref_walk *walk = context;
+    walk->verify->checked++;
+    if (!name)
+        return st_verify_report(walk->verify, "refs", err, "a branch ref cannot be read");
+    return add_branch(walk, name, incarnation, err);
 }
 
 /* A callback of verify failed for a reason of its own: then that, not damage, ends the walk of the log. */
@@ -279,7 +285,11 @@ static sluice_status verify_branch(st_verify *verify, const char *name, uint64_t
     st_log *log = NULL;
     sluice_error found = {0};
     (void)snprintf(object, sizeof(object), "branches/%llu", (unsigned long long)incarnation);
+    uint64_t now = 0;
     sluice_status status = st_graph_log(verify->graph, incarnation, &log, &found);
+    if (status != SLUICE_OK && name &&
+        (st_ref_read(verify->graph, name, &now, NULL) == SLUICE_NOT_FOUND || now != incarnation))
+        return SLUICE_OK; /* deleted and collected meanwhile */
     if (status != SLUICE_OK)
         return st_verify_judge(verify, object, status, &found, err);
     (void)snprintf(object, sizeof(object), "branches/%llu/log", (unsigned long long)incarnation);
@@ -289,7 +299,22 @@ static sluice_status verify_branch(st_verify *verify, const char *name, uint64_t
     else
         status = st_verify_judge(verify, object, status, &found, err);
     free(branch.digests);
-    return status == SLUICE_OK ? st_verify_rows(verify, name, err) : status;
+    return status == SLUICE_OK && name ? st_verify_rows(verify, name, err) : status;
+}
+
+/* Branches that are deleted and that others were forked from: their records are read as well. One that cannot be opened
+ * was reported with the branch that leads there. */
+static sluice_status add_parents(ref_walk *walk, uint32_t which, sluice_error *err)
+{
+    st_log *log = NULL;
+    st_fork fork = {0};
+    if (st_graph_log(walk->verify->graph, walk->incarnations[which], &log, NULL) != SLUICE_OK ||
+        st_log_fork(log, &fork, NULL) != SLUICE_OK || fork.incarnation == 0)
+        return SLUICE_OK;
+    for (uint32_t i = 0; i < walk->count; i++)
+        if (walk->incarnations[i] == fork.incarnation)
+            return SLUICE_OK;
+    return add_branch(walk, NULL, fork.incarnation, err);
 }
 
 static sluice_status verify_control(st_verify *verify, sluice_error *err)
@@ -311,8 +336,10 @@ sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, 
     PF_GOTO(status, done, verify_control(&verify, err));
     listed = st_ref_list(graph, note_ref, &refs, &found);
     PF_GOTO(status, done, st_verify_judge(&verify, "refs", listed, &found, err));
-    for (uint32_t i = 0; i < refs.count; i++)
+    for (uint32_t i = 0; i < refs.count; i++) { /* grows at its end */
         PF_GOTO(status, done, verify_branch(&verify, refs.names[i], refs.incarnations[i], err));
+        PF_GOTO(status, done, add_parents(&refs, i, err));
+    }
 done:
     *ret_checked = verify.checked;
     for (uint32_t i = 0; i < refs.count; i++)

@@ -17,9 +17,8 @@ LATER = {
     "R049": SKIPPING, "R060": SKIPPING, "R062": SKIPPING, "R082": SKIPPING,
     "R025": JSON_LINES, "R047": JSON_LINES, "R066": JSON_LINES, "R068": JSON_LINES, "R070": JSON_LINES,
     "R074": "Arrow input",
-    "R153": "branches", "R155": "branches", "R236": "branches",
-    "R157": "branches and merge", "R171": "branches and upsert",
-    "R163": "branches, merge and schema changes",
+    "R157": "merge", "R171": "upsert",
+    "R163": "merge and schema changes",
 }
 HEAVY = ["R001", "R003", "R011", "R088"]    # many rows: whole, but not in small pieces, and not under sanitizers
 LONG = ["R054"]                             # many rows, many times

@@ -130,6 +130,8 @@ static void receipts_and_voided_epochs_are_kept_to_a_bound(void **state)
     sluice_error err = {0};
     pf_id id, wanted = {{0}};
     st_control control;
+    unsigned number = 200;
+    pf_sha256 ref = pf_sha256_of(&number, sizeof(number));
     pf_sim_disk *disk = small_disk(1, &id);
     st_graph *graph = small_open(disk, PF_WRITE);
     ASSERT_OK(st_control_update(graph, add_many, NULL, PF_AT_ONCE, &err));
@@ -141,14 +143,17 @@ static void receipts_and_voided_epochs_are_kept_to_a_bound(void **state)
     assert_int_equal(control.receipts[0].incarnation, 11); /* the oldest went */
     wanted.bytes[1] = 200;
     wanted.bytes[15] = 1;
-    const st_control_receipt *found = st_control_find_receipt(&control, &wanted);
+    const st_control_receipt *found = st_control_find_receipt(&control, &wanted, &ref);
     assert_non_null(found);
     assert_int_equal(found->incarnation, 201);
     assert_int_equal(found->time_us, 1200);
     assert_true(found->done);
     assert_string_equal(found->kind, "branch-create");
-    wanted.bytes[1] = 9;
-    assert_null(st_control_find_receipt(&control, &wanted));
+    wanted.bytes[1] = 201; /* an id belongs to its branch */
+    assert_null(st_control_find_receipt(&control, &wanted, &ref));
+    number = wanted.bytes[1] = 9;
+    ref = pf_sha256_of(&number, sizeof(number));
+    assert_null(st_control_find_receipt(&control, &wanted, &ref));
     pf_id epoch = {{0}};
     epoch.bytes[3] = (uint8_t)(ST_CONTROL_RECEIPTS_MAX + 9);
     epoch.bytes[2] = (uint8_t)((ST_CONTROL_RECEIPTS_MAX + 9) >> 8);

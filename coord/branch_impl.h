@@ -1,0 +1,48 @@
+/*
+ * What making and deleting branches, and loads that make one, have in common. Internal to coord/.
+ */
+#ifndef COORD_BRANCH_IMPL_H
+#define COORD_BRANCH_IMPL_H
+
+#include "coord/branch.h"
+#include "locks/gates.h"
+
+/* Settles every dead intent of the graph. RECOVERY_REQUIRED only for what may concern this branch's name or records: a
+ * quarantined intent of `incarnation` (0: none), with visible effects, or without a readable scope. */
+sluice_status co_branch_settle(st_graph *graph, uint64_t incarnation, pf_deadline deadline, sluice_error *err);
+
+/* The branch's lock file, "branches/<incarnation>/locks". */
+sluice_status co_branch_locks(st_graph *graph, uint64_t incarnation, lk_lockfile **ret_locks, sluice_error *err);
+
+/* What control/ knows of an operation on a name. *ret_found false: nothing. IDEMPOTENCY_CONFLICT: the id was used for
+ * another request, or is older than the receipts kept. */
+sluice_status co_receipt_look_up(st_graph *graph, const pf_id *operation, bool given, const pf_sha256 *request,
+                                 const char *name, bool *ret_found, st_control_receipt *ret_receipt, sluice_error *err);
+/* Has it happened? Its effect is known to have, or stands now. */
+sluice_status co_receipt_stands(st_graph *graph, const st_control_receipt *receipt, const char *name, bool *ret_stands,
+                                sluice_error *err);
+
+/* Where a new branch begins: pins the place, holds the source's branch gate shared, so that the source stays, and makes
+ * the place acknowledged. */
+typedef struct co_source {
+    st_snapshot *snapshot;
+    char *name;           /* of the branch that it was found on */
+    uint64_t incarnation; /* of that branch; the view may be of one that it leads into */
+    lk_lockfile *locks;
+    lk_gates *gates;
+} co_source;
+sluice_status co_source_open(st_graph *graph, const char *from, const char *at, co_source *ret_source,
+                             sluice_error *err);
+sluice_status co_source_hold(st_graph *graph, co_source *source, const pf_id *operation, pf_deadline deadline,
+                             sluice_error *err);
+void co_source_close(co_source *source); /* safe on a zeroed one */
+
+/* The control step of making a branch: mints an incarnation and a block of row ids into the receipt, which replaces an
+ * earlier one of the same operation. */
+sluice_status co_branch_mint(st_graph *graph, st_control_receipt *receipt, uint64_t *ret_row_block,
+                             pf_deadline deadline, sluice_error *err);
+/* The folder and log of a new branch that begins at the view; no name leads to it. */
+sluice_status co_branch_build(st_graph *graph, const st_view *view, uint64_t incarnation, uint64_t row_block,
+                              sluice_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * Finding the roots (coord/roots.h). Reads only.
+ *
+ * Order: intents, refs, pins. Who makes a ref retires the intent after that; a reader pins, then looks at the ref
+ * again, so one whose branch had no ref when they were listed either has its pin by now or will not be let in.
+ */
+#include "coord/roots.h"
+#include "coord/recovery.h"
+#include "platform/check.h"
+#include "store/state/lineage.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROOTS_MAX 65536u
+
+void co_roots_free(co_roots *roots)
+{
+    free(roots->incarnations);
+    *roots = (co_roots){0};
+}
+
+bool co_roots_have(const co_roots *roots, uint64_t incarnation)
+{
+    for (uint32_t i = 0; i < roots->count; i++)
+        if (roots->incarnations[i] == incarnation)
+            return true;
+    return false;
+}
+
+bool co_roots_may_be_half_made(const co_roots *roots, uint32_t which)
+{
+    return which >= roots->made && which < roots->made_end;
+}
+
+static sluice_status add(co_roots *roots, uint64_t incarnation, sluice_error *err)
+{
+    if (co_roots_have(roots, incarnation))
+        return SLUICE_OK;
+    if (roots->count == roots->room) {
+        uint32_t room = roots->room ? roots->room * 2 : 16;
+        if (room > ROOTS_MAX)
+            return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a graph of more than %u branches", ROOTS_MAX);
+        uint64_t *grown = realloc(roots->incarnations, room * sizeof *grown);
+        if (!grown)
+            return pf_fail_memory(err);
+        roots->incarnations = grown;
+        roots->room = room;
+    }
+    roots->incarnations[roots->count++] = incarnation;
+    return SLUICE_OK;
+}
+
+static sluice_status on_ref(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+{
+    if (!name)
+        return pf_fail(err, SLUICE_CORRUPT, "a branch's ref is unreadable, so nothing can be called unnamed");
+    return add(context, incarnation, err);
+}
+
+/* An intent with an effect that is visible by itself may make its branch: recovery makes the ref then. */
+static sluice_status on_scope(void *context, const co_scope *scope, sluice_error *err)
+{
+    return scope->visible ? add(context, scope->incarnation, err) : SLUICE_OK;
+}
+
+typedef struct pin_walk {
+    st_graph *graph;
+    co_roots *roots;
+} pin_walk;
+
+static sluice_status on_folder(void *context, uint64_t incarnation, sluice_error *err)
+{
+    const pin_walk *walk = context;
+    char folder[64], path[80];
+    pf_file *pins = NULL;
+    bool is_free = true;
+    sluice_error local = {0};
+    if (co_roots_have(walk->roots, incarnation))
+        return SLUICE_OK;
+    st_branch_folder(incarnation, folder);
+    (void)snprintf(path, sizeof path, "%s/pins", folder);
+    sluice_status status = pf_open(st_graph_volume(walk->graph), path, PF_READ, &pins, &local);
+    if (status == SLUICE_NOT_FOUND) /* half made: nobody can have pinned it */
+        return SLUICE_OK;
+    if (status == SLUICE_OK)
+        status = pf_lock_is_free(pins, 0, INT64_MAX, &is_free, &local);
+    (void)pf_close(pins, NULL); /* only looked at */
+    if (status != SLUICE_OK) {
+        if (err)
+            *err = local;
+        return status;
+    }
+    return is_free ? SLUICE_OK : add(walk->roots, incarnation, err);
+}
+
+/* Everything that a root was forked from, until none is new. Who makes a branch keeps the one that it forks from. */
+static sluice_status add_parents(st_graph *graph, co_roots *roots, sluice_error *err)
+{
+    for (uint32_t i = 0; i < roots->count; i++) {
+        st_log *log = NULL;
+        st_fork fork = {0};
+        sluice_error local = {0};
+        if (roots->incarnations[i] == ST_MAIN_INCARNATION)
+            continue;
+        sluice_status status = st_graph_log(graph, roots->incarnations[i], &log, &local);
+        if (status == SLUICE_OK)
+            status = st_log_fork(log, &fork, &local);
+        if (status != SLUICE_OK && !co_roots_may_be_half_made(roots, i)) {
+            if (err)
+                *err = local;
+            return status;
+        }
+        if (status == SLUICE_OK && fork.incarnation)
+            PF_TRY(add(roots, fork.incarnation, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status collect(st_graph *graph, co_roots *roots, co_roots *intents, sluice_error *err)
+{
+    pin_walk pins = {graph, roots};
+    bool unknown = false;
+    PF_TRY(co_recovery_scopes(graph, on_scope, intents, &unknown, err));
+    PF_TRY(st_ref_list(graph, on_ref, roots, err));
+    roots->made = roots->count;
+    for (uint32_t i = 0; i < intents->count; i++)
+        PF_TRY(add(roots, intents->incarnations[i], err));
+    roots->made_end = roots->count;
+    PF_TRY(st_branch_list(graph, on_folder, &pins, err));
+    return add_parents(graph, roots, err);
+}
+
+sluice_status co_roots_find(st_graph *graph, co_roots *ret_roots, sluice_error *err)
+{
+    co_roots roots = {0}, intents = {0};
+    sluice_status status = collect(graph, &roots, &intents, err);
+    co_roots_free(&intents);
+    if (status == SLUICE_OK)
+        *ret_roots = roots;
+    else
+        co_roots_free(&roots);
+    return status;
+}
