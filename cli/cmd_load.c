@@ -13,6 +13,7 @@ enum {
     LOAD_MODE,
     LOAD_BRANCH,
     LOAD_WORKERS,
+    LOAD_MEMORY,
     LOAD_ON_ERROR,
     LOAD_DRY_RUN,
     LOAD_IGNORE_UNKNOWN,
@@ -36,6 +37,8 @@ static const cli_option load_options[LOAD_OPTIONS] = {
     [LOAD_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to write (default: main)"},
     [LOAD_WORKERS] = {"workers", 0, CLI_NUMBER, "N",
                       "worker processes (default: SLUICE_WORKERS, else one per processor)"},
+    [LOAD_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE",
+                     "of all processes together, such as 512M; files beyond it (default: half of what there is)"},
     [LOAD_ON_ERROR] = {"on-error", 0, CLI_CHOICE, "fail", "a bad row fails the load"},
     [LOAD_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "check everything and change nothing"},
     [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
@@ -80,6 +83,8 @@ static sluice_status check_options(const cli_run *run, sluice_error *err)
     if (cli_option_value(run, LOAD_WORKERS)->given &&
         (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > UINT32_MAX))
         return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
+    if (cli_option_value(run, LOAD_MEMORY)->given && cli_option_value(run, LOAD_MEMORY)->number == 0)
+        return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
     if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
         return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
     return SLUICE_OK;
@@ -105,6 +110,7 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
                                     .format = cli_text_or(run, LOAD_FORMAT, NULL)};
     options->mode = cli_option_value(run, LOAD_MODE)->number == 1 ? CO_LOAD_OVERWRITE : CO_LOAD_INSERT;
     options->workers = (unsigned)cli_option_value(run, LOAD_WORKERS)->number;
+    options->memory = cli_option_value(run, LOAD_MEMORY)->number;
     options->compress = cli_option_value(run, LOAD_COMPRESS)->given;
     options->ignore_unknown = cli_option_value(run, LOAD_IGNORE_UNKNOWN)->given;
     options->dry_run = cli_option_value(run, LOAD_DRY_RUN)->given;
@@ -161,6 +167,8 @@ static sluice_status print_document(cli_run *run, const co_load_result *result, 
     st_json_id(json, &result->receipt.operation);
     st_json_name(json, "seconds");
     st_json_double(json, result->seconds);
+    st_json_name(json, "memory_peak");
+    st_json_unsigned(json, result->memory_peak);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }

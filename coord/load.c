@@ -242,7 +242,7 @@ static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer 
         (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
 }
 
-typedef sluice_status run_fn(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err);
+typedef sluice_status run_fn(const wk_job *job, load_spec *spec, load_answer *ret_answer, sluice_error *err);
 
 static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_load_result *ret_result,
                               sluice_error *err)
@@ -263,6 +263,7 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     job.descriptor_count = spec->input_count;
     status = run(&job, spec, &answer, &error);
     bool ran = status == SLUICE_OK;
+    ret_result->memory_peak = spec->memory_peak;
     if (ran) {
         ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
         status = tell(graph, spec, &attempt, &answer, ret_result, &error);
@@ -278,7 +279,7 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     return status;
 }
 
-static sluice_status run_here(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
+static sluice_status run_here(const wk_job *job, load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
     (void)spec;
     return wk_run_inline(job, ret_answer, err);
@@ -298,30 +299,15 @@ done:
     return status;
 }
 
-/* As asked for, else SLUICE_WORKERS, else one per processor. */
-static sluice_status choose_workers(const co_load_options *options, unsigned *ret_workers, sluice_error *err)
-{
-    const char *text = getenv("SLUICE_WORKERS");
-    char *end = NULL;
-
-    *ret_workers = options->workers > 0 ? options->workers : pf_processors();
-    if (options->workers > 0 || text == NULL || *text == '\0')
-        return SLUICE_OK;
-    unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
-        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
-                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
-    *ret_workers = (unsigned)value;
-    return SLUICE_OK;
-}
-
-static sluice_status run_pool(const wk_job *job, const load_spec *spec, load_answer *ret_answer, sluice_error *err)
+static sluice_status run_pool(const wk_job *job, load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
     const co_load_options *options = spec->options;
-    co_pool_options pool = {.progress_context = options->progress_context, .progress = options->progress};
+    co_pool_options pool = {
+        .progress_context = options->progress_context, .progress = options->progress, .peak = &spec->memory_peak};
 
-    PF_TRY(choose_workers(options, &pool.workers, err));
-    return co_pool_run(job, &pool, ret_answer, err);
+    PF_TRY(load_memory_choose(options, &pool.workers, &pool.share, err));
+    sluice_status status = co_pool_run(job, &pool, ret_answer, err);
+    return status == SLUICE_OK ? status : load_memory_blame(status, &pool, err);
 }
 
 sluice_status co_load(const co_load_options *options, co_load_result *ret_result, sluice_error *err)

@@ -23,7 +23,7 @@ typedef struct co_load_options {
     wk_dialect dialect;
     co_load_mode mode;
     unsigned workers; /* 0: SLUICE_WORKERS, else the machine's processors */
-    uint64_t memory;  /* 0: default */
+    uint64_t memory;  /* anonymous memory of all processes of the job; 0: half of what there is */
     bool compress, ignore_unknown, skip_bad_rows, dry_run;
     uint64_t max_errors;      /* UINT64_MAX: no ceiling */
     const char *rejects_path; /* NULL: named on stderr through `reject` */
@@ -40,6 +40,7 @@ typedef struct co_load_result {
     co_receipt receipt;
     uint64_t rejected;
     double seconds;
+    uint64_t memory_peak; /* of all processes together, as sampled; 0 inline */
     uint32_t type_count;
     struct co_load_rows {
         uint64_t table;

@@ -48,8 +48,9 @@ typedef struct load_spec {
     pf_id attempt;
     pf_id operation;
     const char *branch;
-    size_t piece;   /* bytes per read: SLUICE_SPLIT */
-    uint64_t chunk; /* bytes of a chunk */
+    size_t piece;         /* bytes per read: SLUICE_SPLIT */
+    uint64_t chunk;       /* bytes of a chunk */
+    uint64_t memory_peak; /* measured by the supervisor */
 } load_spec;
 
 typedef struct load_file { /* an input, once its chunks are known */
@@ -109,6 +110,12 @@ typedef struct load_answer {
 } load_answer;
 
 extern const wk_job load_job_template; /* without spec */
+
+/* load_memory.c: how many workers, and how much memory each of them may have */
+sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_workers, uint64_t *ret_share,
+                                 sluice_error *err);
+/* Says of a load that failed for lack of memory what would help. */
+sluice_status load_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err);
 
 /* load_spool.c: compressed inputs and streams */
 sluice_status load_spool_task(load_job *job, uint32_t task, sluice_error *err);

@@ -7,6 +7,7 @@
  */
 #include "coord/supervisor.h"
 #include "platform/check.h"
+#include "platform/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,18 @@ static void show_progress(co_supervisor *supervisor)
                                       (pf_monotonic_ns() - supervisor->began_ns) / 1000000);
 }
 
+/* What all processes have now. A sample: what is gone before the next one is not seen. */
+static void measure_memory(co_supervisor *supervisor)
+{
+    uint64_t bytes = pf_memory_of(pf_pid());
+    for (uint32_t i = 0; i < supervisor->seat_count; i++) {
+        if (supervisor->seats[i].state == CO_SEAT_TAKEN)
+            bytes += pf_memory_of(supervisor->seats[i].pid);
+    }
+    if (bytes > supervisor->memory_peak)
+        supervisor->memory_peak = bytes;
+}
+
 /* The first signal asks the conductor, which may be past the point where it can; the second one does not ask. */
 static sluice_status interrupt(co_supervisor *supervisor, uint32_t signal, sluice_error *err)
 {
@@ -83,6 +96,7 @@ static sluice_status supervise(co_supervisor *supervisor, bool *ret_in_child, wk
             supervisor->next_tick_ns = now + CO_TICK_MS * INT64_C(1000000);
             co_watch_latches(supervisor);
             show_progress(supervisor);
+            measure_memory(supervisor);
         }
         int64_t wake_ns = co_seats_next_start(supervisor);
         if (wake_ns > supervisor->next_tick_ns)
@@ -102,6 +116,7 @@ static sluice_status dismiss(co_supervisor *supervisor, sluice_error *err)
 {
     pf_deadline deadline = pf_deadline_in_ms(CO_LEAVE_MS);
     pf_event event = {.kind = PF_EVENT_BELL};
+    measure_memory(supervisor);
     shm_region_end(&supervisor->region);
     while (co_seats_taken(supervisor) && event.kind != PF_EVENT_NONE && event.kind != PF_EVENT_INTERRUPT) {
         PF_TRY(pf_watch_next(supervisor->watch, deadline, &event, err));
@@ -194,6 +209,8 @@ sluice_status co_pool_run(const wk_job *job, const co_pool_options *options, voi
     PF_GOTO(status, done, pf_death_pipe_make(&supervisor->pipe, err));
     PF_GOTO(status, done, list_descriptors(supervisor, err));
     status = run_job(supervisor, result, err);
+    if (options->peak)
+        *options->peak = supervisor->memory_peak;
 done:
     pf_death_pipe_close(&supervisor->pipe);
     pf_watch_close(supervisor->watch);

@@ -11,6 +11,8 @@
 
 typedef struct co_pool_options {
     unsigned workers; /* all that work, the conductor among them; at least 1 */
+    uint64_t share;   /* bytes of anonymous memory that each of them may have; 0: no bound */
+    uint64_t *peak;   /* gets the most that all processes together were seen to have; NULL allowed */
     void *progress_context;
     void (*progress)(void *context, const wk_progress *progress,
                      int64_t elapsed_ms); /* about 5 times a second; NULL: none */

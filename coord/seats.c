@@ -7,6 +7,7 @@
  */
 #include "coord/supervisor.h"
 #include "platform/check.h"
+#include "platform/memory.h"
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,8 @@ static void become_worker(co_supervisor *supervisor, const co_seat *seat, wk_pla
 {
     pf_close_other_descriptors(supervisor->keep, supervisor->keep_count);
     pf_forbid_core();
+    if (supervisor->options->share > 0)
+        pf_memory_bound(supervisor->options->share);
     pf_failpoints_pool((int)pf_parent_pid());
     *ret_place = (wk_place){.region = &supervisor->region,
                             .token = seat->token,

@@ -13,7 +13,7 @@
 #include "shm/tasks.h"
 #include "worker/loop.h"
 
-#define CO_TICK_MS          200 /* progress is shown, latches are looked at */
+#define CO_TICK_MS          200 /* progress is shown, latches and memory are looked at */
 #define CO_BACKOFF_FIRST_MS 50  /* before the second start in a row without progress; doubled each time */
 #define CO_BACKOFF_LAST_MS  10000
 #define CO_STEADY_MS        30000 /* a worker that lived this long did not fail at its start */
@@ -69,6 +69,7 @@ typedef struct co_supervisor {
     int64_t began_ns;
     int64_t next_tick_ns;
     wk_progress shown;
+    uint64_t memory_peak;
     co_latch_watch latches[2];
     co_seat seats[SHM_WORKERS_MAX];
 } co_supervisor;

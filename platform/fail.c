@@ -123,7 +123,7 @@ sluice_status(pf_fail_errno)(sluice_error *err, int error_number, const char *wh
 
 sluice_status(pf_fail_memory)(sluice_error *err)
 {
-    return pf_fail(err, SLUICE_RESOURCE_LIMIT, "out of memory");
+    return pf_fail(err, SLUICE_RESOURCE_LIMIT, PF_NO_MEMORY);
 }
 
 void pf_hint(sluice_error *err, const char *fmt, ...)

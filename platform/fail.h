@@ -21,7 +21,8 @@ sluice_status pf_fail_private(sluice_error *err, sluice_status code, const char 
  * ELOOP/EXDEV UNSUPPORTED_FILESYSTEM (a link or another mount on the way), ENOMEM/EMFILE/ENFILE/EFBIG RESOURCE_LIMIT,
  * anything else IO. `what` names the step ("sync of a log segment"), never a user path. */
 sluice_status pf_fail_errno(sluice_error *err, int error_number, const char *what);
-/* Out of memory (RESOURCE_LIMIT). */
+/* Out of memory (RESOURCE_LIMIT), and what its message says. */
+#define PF_NO_MEMORY "out of memory"
 sluice_status pf_fail_memory(sluice_error *err);
 /* Sets the hint of an error that is being returned; no effect when err is NULL. */
 void pf_hint(sluice_error *err, const char *fmt, ...) PF_PRINTF(2, 3);

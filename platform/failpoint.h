@@ -45,6 +45,7 @@
     X(LOAD_AFTER_SPOOLING, "load.after_spooling")                                                                      \
     X(LOAD_AFTER_BOUNDARIES, "load.after_boundaries")                                                                  \
     X(LOAD_BEFORE_FRAGMENT, "load.before_fragment")                                                                    \
+    X(LOAD_AFTER_SPILL, "load.after_spill")                                                                            \
     X(LOAD_AFTER_FRAGMENT_WRITE, "load.after_fragment_write")                                                          \
     X(LOAD_AFTER_FRAGMENT_SYNC, "load.after_fragment_sync")                                                            \
     X(LOAD_AFTER_TASK_RESULT, "load.after_task_result")                                                                \

@@ -77,25 +77,10 @@ static inline bool filter_has(const uint32_t block[FILTER_WORDS], uint64_t hash)
 
 /* ---- writing ---- */
 
-/* What is gathered while the blocks go by. */
-typedef struct block_digests {
-    uint8_t *digests; /* room for all blocks */
-    uint64_t blocks;
-} block_digests;
-
 static void put_digest(uint8_t bytes[16], pf_xxh128 digest)
 {
     st_put_u64(bytes, digest.low);
     st_put_u64(bytes + 8, digest.high);
-}
-
-static void digest_blocks(void *context, const uint8_t *bytes, size_t length)
-{
-    block_digests *seen = context;
-    for (size_t at = 0; at < length; at += BLOCK) {
-        size_t block = length - at < BLOCK ? length - at : BLOCK;
-        put_digest(seen->digests + 16 * seen->blocks++, pf_xxh128_of(bytes + at, block));
-    }
 }
 
 static uint64_t first_entry_of(uint64_t block)
@@ -116,98 +101,195 @@ static void lay_out(footer *layout, uint64_t table, uint64_t entries, uint64_t f
     layout->fences = entries ? (entries_end + BLOCK - 1) / BLOCK : 0;
 }
 
-static uint64_t filter_blocks_for(const st_run_entry *entries, uint64_t count)
+/* How many blocks the filter of so many different hashes has. */
+static uint64_t filter_blocks_for(uint64_t distinct)
 {
-    uint64_t distinct = count > 0;
-    for (uint64_t i = 1; i < count; i++)
-        distinct += entries[i].hash != entries[i - 1].hash;
     uint64_t bits = distinct * FILTER_BITS_PER_HASH, per_block = (uint64_t)FILTER_BLOCK * 8;
     return (bits + per_block - 1) / per_block;
 }
 
-static sluice_status write_footer(st_output *output, const footer *layout, const st_run_entry *entries,
-                                  const uint8_t *digests, pf_sha256 *ret_digest, sluice_error *err)
+/* First time through: how many hashes there are, and the last one. */
+static sluice_status survey(const st_run_source *source, uint64_t count, uint64_t *ret_distinct, uint64_t *ret_last,
+                            sluice_error *err)
 {
-    pf_buffer bytes = {0};
-    sluice_status status;
-    uint8_t word[8];
+    const st_run_entry *entries;
+    uint64_t here, seen = 0, distinct = 0, last = 0;
 
-    PF_GOTO(status, done, pf_buffer_append(&bytes, layout, sizeof *layout, err));
-    PF_GOTO(status, done, pf_buffer_append(&bytes, digests, 16 * layout->blocks, err));
-    for (uint64_t i = 0; i < layout->fences; i++) {
-        st_put_u64(word, entries[first_entry_of(i)].hash);
-        PF_GOTO(status, done, pf_buffer_append(&bytes, word, sizeof word, err));
+    PF_TRY(source->rewind(source->context, err));
+    for (;;) {
+        PF_TRY(source->next(source->context, &entries, &here, err));
+        if (here == 0)
+            break;
+        distinct += seen == 0 || entries[0].hash != last;
+        for (uint64_t i = 1; i < here; i++)
+            distinct += entries[i].hash != entries[i - 1].hash;
+        last = entries[here - 1].hash;
+        seen += here;
     }
-    st_put_u64(word, bytes.length + TAIL);
-    PF_GOTO(status, done, pf_buffer_append(&bytes, word, sizeof word, err));
-    PF_GOTO(status, done, pf_buffer_append(&bytes, end_magic, sizeof end_magic, err));
-    *ret_digest = pf_sha256_of(bytes.data, bytes.length);
-    status = st_output_append(output, bytes.data, bytes.length, err);
-done:
-    pf_buffer_free(&bytes);
-    return status;
+    if (seen != count)
+        return pf_fail(err, SLUICE_INTERNAL, "a run was to have %llu entries and has %llu", (unsigned long long)count,
+                       (unsigned long long)seen);
+    *ret_distinct = distinct;
+    *ret_last = last;
+    return SLUICE_OK;
 }
 
-static sluice_status write_blocks(st_output *output, const footer *layout, const st_run_entry *entries,
-                                  const uint32_t *filter, sluice_error *err)
+/* What is gathered while the entries and the blocks go by. */
+typedef struct writing {
+    st_output output;
+    footer layout;
+    uint8_t *digests; /* room for all blocks */
+    uint64_t blocks;
+    uint64_t *fences;
+    uint32_t *filter;
+} writing;
+
+static void digest_blocks(void *context, const uint8_t *bytes, size_t length)
+{
+    writing *w = context;
+    for (size_t at = 0; at < length; at += BLOCK) {
+        size_t block = length - at < BLOCK ? length - at : BLOCK;
+        put_digest(w->digests + 16 * w->blocks++, pf_xxh128_of(bytes + at, block));
+    }
+}
+
+/* Second time through: to the file, the filter and the fences. */
+static sluice_status write_entries(writing *w, const st_run_source *source, sluice_error *err)
+{
+    const st_run_entry *entries;
+    uint64_t here, at = 0, fence = 0;
+
+    PF_TRY(source->rewind(source->context, err));
+    for (;; at += here) {
+        PF_TRY(source->next(source->context, &entries, &here, err));
+        if (here == 0)
+            break;
+        PF_ALWAYS(here <= w->layout.entries - at);
+        for (; fence < w->layout.fences && first_entry_of(fence) < at + here; fence++)
+            w->fences[fence] = entries[first_entry_of(fence) - at].hash;
+        for (uint64_t i = 0; i < here; i++)
+            filter_add(w->filter + FILTER_WORDS * filter_block_of(entries[i].hash, w->layout.filter_blocks),
+                       entries[i].hash);
+        PF_TRY(st_output_append(&w->output, entries, here * ENTRY, err));
+    }
+    PF_ALWAYS(at == w->layout.entries && fence == w->layout.fences);
+    return SLUICE_OK;
+}
+
+static sluice_status write_blocks(writing *w, const st_run_source *source, sluice_error *err)
 {
     uint8_t header[HEADER] = {0};
 
     memcpy(header, magic, sizeof magic);
     st_put_u32(header + 8, VERSION);
     st_put_u32(header + 12, (uint32_t)ENTRY);
-    st_put_u64(header + 16, layout->table);
-    st_put_u64(header + 24, layout->entries);
-    PF_TRY(st_output_append(output, header, sizeof header, err));
-    PF_TRY(st_output_append(output, entries, layout->entries * ENTRY, err));
-    PF_TRY(st_output_align(output, 64, err));
-    PF_TRY(st_output_append(output, filter, layout->filter_blocks * FILTER_BLOCK, err));
-    PF_TRY(st_output_align(output, 64, err));
-    return st_output_flush(output, err);
+    st_put_u64(header + 16, w->layout.table);
+    st_put_u64(header + 24, w->layout.entries);
+    PF_TRY(st_output_append(&w->output, header, sizeof header, err));
+    PF_TRY(write_entries(w, source, err));
+    PF_TRY(st_output_align(&w->output, 64, err));
+    PF_TRY(st_output_append(&w->output, w->filter, w->layout.filter_blocks * FILTER_BLOCK, err));
+    PF_TRY(st_output_align(&w->output, 64, err));
+    return st_output_flush(&w->output, err);
 }
 
-sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, st_run_entry *entries, uint64_t count,
-                           st_run_info *ret_info, sluice_error *err)
+static sluice_status write_footer(writing *w, pf_sha256 *ret_digest, sluice_error *err)
+{
+    pf_buffer bytes = {0};
+    sluice_status status;
+    uint8_t word[8];
+
+    PF_GOTO(status, done, pf_buffer_append(&bytes, &w->layout, sizeof w->layout, err));
+    PF_GOTO(status, done, pf_buffer_append(&bytes, w->digests, 16 * w->layout.blocks, err));
+    for (uint64_t i = 0; i < w->layout.fences; i++) {
+        st_put_u64(word, w->fences[i]);
+        PF_GOTO(status, done, pf_buffer_append(&bytes, word, sizeof word, err));
+    }
+    st_put_u64(word, bytes.length + TAIL);
+    PF_GOTO(status, done, pf_buffer_append(&bytes, word, sizeof word, err));
+    PF_GOTO(status, done, pf_buffer_append(&bytes, end_magic, sizeof end_magic, err));
+    *ret_digest = pf_sha256_of(bytes.data, bytes.length);
+    status = st_output_append(&w->output, bytes.data, bytes.length, err);
+done:
+    pf_buffer_free(&bytes);
+    return status;
+}
+
+sluice_status st_run_write_sorted(pf_volume *volume, uint64_t table, const char *name, const st_run_source *source,
+                                  uint64_t count, st_run_info *ret_info, sluice_error *err)
 {
     char path[ST_PATH_MAX];
     sluice_status status;
-    st_output output = {0};
-    block_digests seen = {0};
+    writing w = {0};
     st_run_info info = {.entries = count};
-    uint32_t *filter = NULL;
-    footer layout;
+    uint64_t distinct = 0, last = 0;
 
     if (count > ENTRIES_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a run would have %llu entries", (unsigned long long)count);
     if (strlen(name) >= sizeof info.name)
         return pf_fail(err, SLUICE_INTERNAL, "the name of a run is too long");
     PF_TRY(st_sealed_path(table, "keys", name, path, err));
-    PF_TRY(st_run_sort(entries, count, err));
-    lay_out(&layout, table, count, filter_blocks_for(entries, count));
-    layout.last_hash = count ? entries[count - 1].hash : 0;
-    filter = calloc(layout.filter_blocks + 1, FILTER_BLOCK);
-    seen.digests = malloc(16 * layout.blocks);
-    if (!filter || !seen.digests) {
+    PF_TRY(survey(source, count, &distinct, &last, err));
+    lay_out(&w.layout, table, count, filter_blocks_for(distinct));
+    w.layout.last_hash = last;
+    w.filter = calloc(w.layout.filter_blocks + 1, FILTER_BLOCK);
+    w.digests = malloc(16 * w.layout.blocks);
+    w.fences = malloc(8 * w.layout.fences + 8);
+    if (!w.filter || !w.digests || !w.fences) {
         status = pf_fail_memory(err);
         goto done;
     }
-    for (uint64_t i = 0; i < count; i++)
-        filter_add(filter + FILTER_WORDS * filter_block_of(entries[i].hash, layout.filter_blocks), entries[i].hash);
-    PF_GOTO(status, done, st_output_create(volume, path, &output, err));
-    output.see = digest_blocks;
-    output.context = &seen;
-    PF_GOTO(status, done, write_blocks(&output, &layout, entries, filter, err));
-    output.see = NULL;
-    PF_ASSERT(seen.blocks == layout.blocks && st_output_offset(&output) == layout.end);
-    PF_GOTO(status, done, write_footer(&output, &layout, entries, seen.digests, &info.footer, err));
-    PF_GOTO(status, done, st_output_finish(&output, &info.bytes, err));
+    PF_GOTO(status, done, st_output_create(volume, path, &w.output, err));
+    w.output.see = digest_blocks;
+    w.output.context = &w;
+    PF_GOTO(status, done, write_blocks(&w, source, err));
+    w.output.see = NULL;
+    PF_ASSERT(w.blocks == w.layout.blocks && st_output_offset(&w.output) == w.layout.end);
+    PF_GOTO(status, done, write_footer(&w, &info.footer, err));
+    PF_GOTO(status, done, st_output_finish(&w.output, &info.bytes, err));
     memcpy(info.name, name, strlen(name) + 1); /* which may be that of *ret_info */
     *ret_info = info;
 done:
-    st_output_abandon(&output);
-    free(filter);
-    free(seen.digests);
+    st_output_abandon(&w.output);
+    free(w.filter);
+    free(w.digests);
+    free(w.fences);
     return status;
+}
+
+typedef struct array_source { /* entries in memory, as one block */
+    const st_run_entry *entries;
+    uint64_t count;
+    bool given;
+} array_source;
+
+static sluice_status rewind_array(void *context, sluice_error *err)
+{
+    (void)err;
+    ((array_source *)context)->given = false;
+    return SLUICE_OK;
+}
+
+static sluice_status next_of_array(void *context, const st_run_entry **ret_entries, uint64_t *ret_count,
+                                   sluice_error *err)
+{
+    array_source *array = context;
+
+    (void)err;
+    *ret_entries = array->entries;
+    *ret_count = array->given ? 0 : array->count;
+    array->given = true;
+    return SLUICE_OK;
+}
+
+sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, st_run_entry *entries, uint64_t count,
+                           st_run_info *ret_info, sluice_error *err)
+{
+    array_source array = {.entries = entries, .count = count};
+    st_run_source source = {.context = &array, .rewind = rewind_array, .next = next_of_array};
+
+    PF_TRY(st_run_sort(entries, count, err));
+    return st_run_write_sorted(volume, table, name, &source, count, ret_info, err);
 }
 
 /* ---- opening ---- */

@@ -30,6 +30,17 @@ sluice_status st_run_sort(st_run_entry *entries, uint64_t count, sluice_error *e
 sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, st_run_entry *entries, uint64_t count,
                            st_run_info *ret_info, sluice_error *err);
 
+/* Entries that are sorted already but need not be in memory, in blocks; gone through twice. */
+typedef struct st_run_source {
+    void *context;
+    sluice_status (*rewind)(void *context, sluice_error *err);
+    /* The next block; *ret_count 0 at the end. Valid until the next call. */
+    sluice_status (*next)(void *context, const st_run_entry **ret_entries, uint64_t *ret_count, sluice_error *err);
+} st_run_source;
+/* The same run from a source of `count` entries, in little memory. */
+sluice_status st_run_write_sorted(pf_volume *volume, uint64_t table, const char *name, const st_run_source *source,
+                                  uint64_t count, st_run_info *ret_info, sluice_error *err);
+
 typedef struct st_run st_run;
 sluice_status st_run_open(pf_volume *volume, uint64_t table, const st_run_info *info, st_run **ret_run,
                           sluice_error *err);

@@ -16,7 +16,7 @@ SCHEMA = {"nodes": {"Person": {"key": "id", "properties": {"id": "int64", "name"
 ROWS = 400
 OLD = {"Person": 1, "KNOWS": 0}
 NEW = {"Person": 1 + ROWS, "KNOWS": ROWS}
-PIECES = {"SLUICE_SPLIT": "2000"}
+PIECES = {"SLUICE_SPLIT": "2000", "SLUICE_TEST_SPILL": "50"}
 
 
 class Kill(ProgramTest):

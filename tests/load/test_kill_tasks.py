@@ -5,7 +5,7 @@ and at later ones."""
 from cli.kill import Kill
 from support.program import main
 
-MANY = {"SLUICE_TEST_CHUNK": "1000", "SLUICE_TEST_RANGE": "100", "SLUICE_SPLIT": "300"}
+MANY = {"SLUICE_TEST_CHUNK": "1000", "SLUICE_TEST_RANGE": "100", "SLUICE_SPLIT": "300", "SLUICE_TEST_SPILL": "7"}
 
 
 class KillTasks(Kill):

@@ -1,14 +1,20 @@
 #include "worker/ingest/csv.h"
 
 #include "platform/check.h"
+#include "platform/memory.h"
 #include <stdlib.h>
 #include <string.h>
+
+/* A record is in the buffer, in a column, and, while either grows, once more. */
+#define RECORD_PART 8u
+#define RECORD_MIN  (UINT64_C(64) << 10)
 
 struct wk_csv {
     const wk_lexer *lexer;
     const wk_source *source;
     size_t piece;
     uint64_t record_max;
+    bool by_memory;  /* that limit is the memory's */
     uint8_t *buffer; /* capacity + WK_LEX_SLACK bytes */
     size_t capacity, length;
     uint64_t base; /* offset in the source of buffer[0] */
@@ -37,7 +43,8 @@ sluice_status wk_csv_open(const wk_lexer *lexer, const wk_source *source, const 
     csv->lexer = lexer;
     csv->source = source;
     csv->piece = start->piece;
-    csv->record_max = start->record_max ? start->record_max : WK_RECORD_MAX;
+    csv->record_max = start->record_max ? start->record_max : pf_memory_part(RECORD_PART, RECORD_MIN, WK_RECORD_MAX);
+    csv->by_memory = !start->record_max && csv->record_max < WK_RECORD_MAX;
     csv->base = start->offset;
     csv->line = start->line;
     csv->number = start->number;
@@ -95,8 +102,11 @@ static sluice_status make_room(wk_csv *csv, size_t more, sluice_error *err)
 
 static sluice_status too_long(const wk_csv *csv, sluice_error *err)
 {
-    return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a record is longer than the limit of %llu bytes",
-                   (unsigned long long)csv->record_max);
+    (void)pf_fail(err, SLUICE_RESOURCE_LIMIT, "a record is longer than the limit of %llu bytes",
+                  (unsigned long long)csv->record_max);
+    if (csv->by_memory)
+        pf_hint(err, "--memory allows no more: give more memory, or fewer workers");
+    return SLUICE_RESOURCE_LIMIT;
 }
 
 /* Reads one more piece behind the buffer. `in_record`: the bytes from `begin` on are still needed. */

@@ -85,6 +85,16 @@ static sluice_status make_groups(wk_rows *rows, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* Bytes of a row in a column, without those of texts. */
+static uint64_t bytes_of_slot(const st_column_spec *spec)
+{
+    uint64_t bytes = spec->child_count > 0 ? 0 : st_type_width(spec->type);
+
+    for (uint32_t i = 0; i < spec->child_count; i++)
+        bytes += bytes_of_slot(&spec->children[i]);
+    return bytes > 0 ? bytes : sizeof(int32_t);
+}
+
 sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_rows **ret_rows, sluice_error *err)
 {
     sluice_status status;
@@ -102,8 +112,10 @@ sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_
         status = pf_fail_memory(err);
         goto failed;
     }
-    for (uint32_t i = 0; i < rows->count; i++)
+    for (uint32_t i = 0; i < rows->count; i++) {
         PF_GOTO(status, failed, st_column_builder_new(&rows->specs[i], &rows->builders[i], err));
+        rows->row_bytes += bytes_of_slot(&rows->specs[i]);
+    }
     PF_GOTO(status, failed, make_checks(rows, err));
     PF_GOTO(status, failed, make_groups(rows, err));
     *ret_rows = rows;
@@ -155,6 +167,12 @@ static sluice_status not_taken(const char *name, const sluice_error *error, wk_f
     return error->code;
 }
 
+static sluice_status add_default(wk_rows *rows, uint32_t column, const st_property *property, sluice_error *err)
+{
+    rows->default_bytes += property->default_value.length;
+    return st_value_append(&property->default_value, rows->builders[column], err);
+}
+
 sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_default, wk_fault *fault,
                               sluice_error *err)
 {
@@ -162,7 +180,7 @@ sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_d
     const st_property *property = column < rows->ends ? NULL : &rows->columns->type->properties[column - rows->ends];
 
     if (target->kind == WK_TARGET_COLUMN && may_default && property && property->default_value.present)
-        return st_value_append(&property->default_value, rows->builders[column], err);
+        return add_default(rows, column, property, err);
     if (target->kind == WK_TARGET_COLUMN && rows->specs[column].nullable)
         return st_append_null(rows->builders[column], err);
     wk_rows_refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
@@ -279,7 +297,7 @@ static sluice_status add_rest(wk_rows *rows, const wk_mapping *mapping, sluice_e
             continue;
         const st_property *property = &rows->columns->type->properties[i - rows->ends];
         if (property->default_value.present)
-            PF_TRY(st_value_append(&property->default_value, rows->builders[i], err));
+            PF_TRY(add_default(rows, i, property, err));
         else
             PF_TRY(st_append_null(rows->builders[i], err));
     }
@@ -301,6 +319,7 @@ sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault,
     sluice_status status;
 
     ret_fault->present = false;
+    rows->default_bytes = 0;
     status = add_values(rows, record, ret_fault, err);
     if (status != SLUICE_OK || ret_fault->present) {
         for (uint32_t i = 0; i < rows->count; i++)
@@ -308,7 +327,7 @@ sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault,
         return status;
     }
     rows->length++;
-    rows->bytes += record->length;
+    rows->bytes += record->length + rows->row_bytes + rows->default_bytes;
     return SLUICE_OK;
 }
 

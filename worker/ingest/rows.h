@@ -16,7 +16,8 @@ void wk_rows_free(wk_rows *rows); /* NULL allowed */
 /* Appends a record, or sets *ret_fault (column, code, text; its place is the caller's). */
 sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault, sluice_error *err);
 uint64_t wk_rows_length(const wk_rows *rows);
-/* Bytes of input behind the rows that it holds: what batches are measured by, so that they do not depend on pieces. */
+/* Bytes of input behind the rows that it holds, and what they take beside: what batches are measured by. So a batch
+ * needs no more memory than that, also when short records make wide rows, and does not depend on pieces. */
 uint64_t wk_rows_bytes(const wk_rows *rows);
 /* The columns, in the type's layout; valid until the next add, reset or free. */
 const st_column *wk_rows_columns(wk_rows *rows, uint32_t *ret_count);

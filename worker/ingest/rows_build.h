@@ -20,6 +20,8 @@ struct wk_rows {
     struct wk_key_group *groups;                   /* only those that can exceed the limit */
     uint32_t group_count;
     uint64_t length, bytes;
+    uint64_t row_bytes;     /* what each row takes whatever it holds */
+    uint64_t default_bytes; /* of defaults in the record at hand */
 };
 
 /* A value from text, for a column or a member of an end. */

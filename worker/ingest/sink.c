@@ -2,15 +2,11 @@
 
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "worker/ingest/sorter.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct run_entries {
-    st_run_entry *entries;
-    uint64_t count, room;
-} run_entries;
 
 struct wk_sink {
     wk_sink_setup setup;
@@ -20,7 +16,7 @@ struct wk_sink {
     uint64_t number; /* taken */
     wk_run_plan *plans;
     uint32_t plan_count;
-    run_entries *runs;
+    wk_sorter *sorter;
     uint64_t *hashes;
 };
 
@@ -68,18 +64,21 @@ sluice_status wk_run_plans(const st_type_def *type, wk_run_plan **ret_plans, uin
 
 /* ---- batches ---- */
 
-static sluice_status make_room(run_entries *run, uint64_t more, sluice_error *err)
+/* Tuples with a null never collide (K-06): they are not in the run. */
+static sluice_status add_present(wk_sink *s, uint32_t run, const st_column *const *key, uint32_t count, uint64_t rows,
+                                 sluice_error *err)
 {
-    if (run->room - run->count >= more)
-        return SLUICE_OK;
-    uint64_t room = run->room ? run->room * 2 : WK_SINK_ROWS;
-    while (room - run->count < more)
-        room *= 2;
-    st_run_entry *entries = realloc(run->entries, room * sizeof *entries);
-    if (entries == NULL)
-        return pf_fail_memory(err);
-    run->entries = entries;
-    run->room = room;
+    uint64_t first = 0, end;
+
+    for (uint64_t row = 0; row < rows; row = end) {
+        first = row;
+        while (first < rows && st_key_has_null(key, count, first))
+            first++;
+        end = first;
+        while (end < rows && !st_key_has_null(key, count, end))
+            end++;
+        PF_TRY(wk_sorter_add(s->sorter, run, s->hashes + first, end - first, s->written + first, err));
+    }
     return SLUICE_OK;
 }
 
@@ -89,17 +88,13 @@ static sluice_status add_entries(wk_sink *s, const st_column *columns, uint64_t 
 
     for (uint32_t p = 0; p < s->plan_count; p++) {
         const wk_run_plan *plan = &s->plans[p];
-        run_entries *run = &s->runs[p];
-        PF_TRY(make_room(run, rows, err));
         for (uint32_t i = 0; i < plan->count; i++)
             key[i] = &columns[plan->columns[i]];
         st_key_hash_rows(key, plan->count, rows, s->hashes);
-        for (uint64_t row = 0; row < rows; row++) {
-            /* Tuples with a null never collide (K-06): they are not in the run. */
-            if (plan->use == ST_RUN_UNIQUE && st_key_has_null(key, plan->count, row))
-                continue;
-            run->entries[run->count++] = (st_run_entry){.hash = s->hashes[row], .position = s->written + row};
-        }
+        if (plan->use == ST_RUN_UNIQUE)
+            PF_TRY(add_present(s, p, key, plan->count, rows, err));
+        else
+            PF_TRY(wk_sorter_add(s->sorter, p, s->hashes, rows, s->written, err));
     }
     return SLUICE_OK;
 }
@@ -173,8 +168,7 @@ static sluice_status write_runs(wk_sink *s, st_edit_add *add, sluice_error *err)
         ref->use = s->plans[p].use;
         ref->unique = s->plans[p].unique;
         run_name(s, &s->plans[p], name, sizeof name);
-        PF_TRY(st_run_write(s->setup.volume, s->setup.type->table, name, s->runs[p].entries, s->runs[p].count,
-                            &ref->info, err));
+        PF_TRY(wk_sorter_write(s->sorter, p, s->setup.volume, s->setup.type->table, name, &ref->info, err));
         add->run_count++;
     }
     return SLUICE_OK;
@@ -207,9 +201,9 @@ sluice_status wk_sink_open(const wk_sink_setup *setup, wk_sink **ret_sink, sluic
         return pf_fail_memory(err);
     s->setup = *setup;
     PF_GOTO(status, failed, wk_run_plans(setup->type, &s->plans, &s->plan_count, err));
-    s->runs = calloc(s->plan_count + 1, sizeof *s->runs);
+    PF_GOTO(status, failed, wk_sorter_open(setup->spool, s->plan_count, setup->expected, &s->sorter, err));
     s->hashes = malloc(WK_SINK_ROWS * sizeof *s->hashes);
-    if (s->runs == NULL || s->hashes == NULL) {
+    if (s->hashes == NULL) {
         status = pf_fail_memory(err);
         goto failed;
     }
@@ -224,9 +218,7 @@ void wk_sink_close(wk_sink *s)
 {
     if (s == NULL)
         return;
-    for (uint32_t p = 0; s->runs && p < s->plan_count; p++)
-        free(s->runs[p].entries);
-    free(s->runs);
+    wk_sorter_close(s->sorter);
     free(s->hashes);
     free(s->plans);
     st_fragment_abandon(s->writer);

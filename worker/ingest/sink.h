@@ -8,6 +8,7 @@
 
 #include "store/fragment/key.h"
 #include "store/state/state.h"
+#include "worker/ingest/spool.h"
 
 #define WK_SINK_NAMES 256u /* numbers that a task may use for one fragment */
 
@@ -26,8 +27,10 @@ typedef struct wk_sink_setup {
     const st_type_def *type;
     const st_column_spec *specs; /* the type's layout, perhaps with _row_id and _commit behind it; outlive the sink */
     uint32_t count;
-    char prefix[48]; /* of its files' names: "<attempt id>-" ... */
-    uint64_t number; /* the first of WK_SINK_NAMES */
+    char prefix[48];       /* of its files' names: "<attempt id>-" ... */
+    uint64_t number;       /* the first of WK_SINK_NAMES */
+    const wk_spool *spool; /* where entries of runs go that do not fit into memory; NULL: they have to fit */
+    uint64_t expected;     /* about how many rows; 0: not known */
     bool compress;
 } wk_sink_setup;
 

@@ -131,7 +131,9 @@ static sluice_status make_staging(staging *s, sluice_error *err)
     wk_sink_setup setup = {.volume = stage->spool->volume,
                            .type = stage->view.columns->type,
                            .number = stage->number,
-                           .compress = stage->compress};
+                           .compress = stage->compress,
+                           .spool = stage->spool,
+                           .expected = s->out->records};
 
     PF_TRY(wk_rows_make(stage->view.input, stage->view.columns, &s->rows, err));
     setup.specs = wk_rows_specs(s->rows, &setup.count);

@@ -1,5 +1,6 @@
 #include "worker/ingest/unpack.h"
 
+#include "platform/memory.h"
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -147,6 +148,13 @@ done:
 
 /* ---- zstd ---- */
 
+/* A window takes half of this process's memory at most. */
+static int window_log(void)
+{
+    uint64_t most = pf_memory_part(2, UINT64_C(1) << 20, UINT64_C(1) << WK_UNPACK_WINDOW_LOG);
+    return 63 - __builtin_clzll(most);
+}
+
 typedef struct zstd {
     ZSTD_DStream *stream;
     ZSTD_inBuffer in;
@@ -163,8 +171,9 @@ static sluice_status fail_zstd(const unpacking *u, size_t code, sluice_error *er
     case ZSTD_error_frameParameter_windowTooLarge:
         (void)pf_fail_private(err, SLUICE_RESOURCE_LIMIT, "a compressed input needs more memory than is allowed",
                               "%s: unpacking it needs a window of more than %u MiB", u->flow->name,
-                              1u << (WK_UNPACK_WINDOW_LOG - 20));
-        pf_hint(err, "unpack it first: zstd -d --long=31");
+                              1u << (window_log() - 20));
+        pf_hint(err, window_log() < WK_UNPACK_WINDOW_LOG ? "give --memory more, or unpack it first: zstd -d --long=31"
+                                                         : "unpack it first: zstd -d --long=31");
         return SLUICE_RESOURCE_LIMIT;
     case ZSTD_error_dictionary_wrong:
         return pf_fail_private(err, SLUICE_UNSUPPORTED_FORMAT, "a compressed input needs a dictionary",
@@ -209,7 +218,7 @@ static sluice_status unpack_zstd(unpacking *u, sluice_error *err)
 
     if (z.stream == NULL)
         return pf_fail_memory(err);
-    if (ZSTD_isError(ZSTD_DCtx_setParameter(z.stream, ZSTD_d_windowLogMax, WK_UNPACK_WINDOW_LOG))) {
+    if (ZSTD_isError(ZSTD_DCtx_setParameter(z.stream, ZSTD_d_windowLogMax, window_log()))) {
         status = pf_fail(err, SLUICE_INTERNAL, "zstd does not take the limit of its window");
         goto done;
     }

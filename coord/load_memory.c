@@ -1,0 +1,74 @@
+/*
+ * Memory of a load (--memory): the bound of all its processes, and each worker's share of it.
+ *
+ * The supervisor needs little and that little always; the rest is divided evenly, and the kernel holds each worker to
+ * its share. Workers that nobody asked for are not started when there is no memory for them: what a load writes does
+ * not depend on their number.
+ */
+#include "coord/load_job.h"
+#include "platform/memory.h"
+#include "platform/process.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB               (UINT64_C(1) << 20)
+#define SUPERVISOR        (4 * MIB)
+#define WORKER_LEAST      (28 * MIB) /* a batch of rows on its way into a file, and sorting by parts beside it */
+#define PART_OF_AVAILABLE 2u         /* without --memory */
+
+/* As asked for, else SLUICE_WORKERS, else one per processor. */
+static sluice_status choose_workers(const co_load_options *options, unsigned *ret_workers, bool *ret_asked,
+                                    sluice_error *err)
+{
+    const char *text = getenv("SLUICE_WORKERS");
+    char *end = NULL;
+
+    *ret_workers = options->workers > 0 ? options->workers : pf_processors();
+    *ret_asked = options->workers > 0 || (text != NULL && *text != '\0');
+    if (options->workers > 0 || !*ret_asked)
+        return SLUICE_OK;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
+        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
+                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
+    *ret_workers = (unsigned)value;
+    return SLUICE_OK;
+}
+
+static uint64_t least_for(unsigned workers)
+{
+    return SUPERVISOR + workers * WORKER_LEAST;
+}
+
+sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_workers, uint64_t *ret_share,
+                                 sluice_error *err)
+{
+    uint64_t available = pf_memory_available();
+    uint64_t memory = options->memory > 0 ? options->memory : available / PART_OF_AVAILABLE;
+    bool asked = false;
+
+    PF_TRY(choose_workers(options, ret_workers, &asked, err));
+    while (!asked && *ret_workers > 1 && memory < least_for(*ret_workers))
+        --*ret_workers;
+    uint64_t least = least_for(*ret_workers);
+    if (options->memory == 0 && memory < least && least <= available)
+        memory = least; /* half is a courtesy to others, not a need */
+    if (memory < least) {
+        (void)pf_fail(err, SLUICE_RESOURCE_LIMIT, "%lluM of memory are too little for %u worker%s: the least is %lluM",
+                      (unsigned long long)(memory / MIB), *ret_workers, *ret_workers == 1 ? "" : "s",
+                      (unsigned long long)(least / MIB));
+        pf_hint(err, "give --memory %lluM or more%s", (unsigned long long)(least / MIB),
+                *ret_workers > 1 ? ", or fewer --workers" : "");
+        return SLUICE_RESOURCE_LIMIT;
+    }
+    *ret_share = (memory - SUPERVISOR) / *ret_workers;
+    return SLUICE_OK;
+}
+
+sluice_status load_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err)
+{
+    if (status == SLUICE_RESOURCE_LIMIT && err && strstr(err->message, PF_NO_MEMORY) && err->hint[0] == '\0')
+        pf_hint(err, "each of %u worker%s may have %lluM: give --memory more, or fewer --workers", pool->workers,
+                pool->workers == 1 ? "" : "s", (unsigned long long)(pool->share / MIB));
+    return status;
+}

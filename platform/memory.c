@@ -1,0 +1,183 @@
+/*
+ * Memory of the machine, of control groups (both versions) and of processes (see platform/memory.h).
+ *
+ * A small bound also makes the allocator give pages back as soon as they are free: else what one task has used would
+ * stay with its process while the next one asks for other sizes.
+ */
+#include "platform/memory.h"
+#include "platform/check.h"
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if SLUICE_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#include <sys/types.h>
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+#define HAS_SHADOW 1 /* the sanitizer's own mappings are far beyond any bound */
+#else
+#define HAS_SHADOW 0
+#endif
+
+#define STACK_ROOM   (UINT64_C(512) << 10) /* anonymous memory that the kernel's limit does not count */
+#define PROMPT_BELOW (UINT64_C(256) << 20) /* bounds below it: free pages are given back at once */
+
+static uint64_t share = PF_MEMORY_UNBOUND;
+
+/* ---- what there is ---- */
+
+/* A number in a file of one; PF_MEMORY_UNBOUND when there is none ("max", no such file). */
+static uint64_t read_limit(const char *path)
+{
+    uint64_t value = PF_MEMORY_UNBOUND, number;
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return value;
+    if (fscanf(file, "%" SCNu64, &number) == 1)
+        value = number;
+    (void)fclose(file);
+    return value;
+}
+
+/* The least limit from a group up to the root of its hierarchy. */
+static uint64_t least_limit(const char *mount, char *group, const char *name)
+{
+    uint64_t least = PF_MEMORY_UNBOUND;
+    char path[PATH_MAX];
+
+    for (;;) {
+        int length = snprintf(path, sizeof path, "%s%s/%s", mount, group, name);
+        uint64_t limit = length > 0 && (size_t)length < sizeof path ? read_limit(path) : PF_MEMORY_UNBOUND;
+        if (limit < least)
+            least = limit;
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return least;
+        *slash = '\0';
+    }
+}
+
+static uint64_t limit_of_groups(void)
+{
+    uint64_t least = PF_MEMORY_UNBOUND;
+    char line[PATH_MAX];
+    FILE *file = fopen("/proc/self/cgroup", "re");
+
+    if (!file)
+        return least;
+    while (fgets(line, sizeof line, file)) { /* hierarchy:controllers:/group */
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        uint64_t limit = PF_MEMORY_UNBOUND;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        group[strcspn(group, "\n")] = '\0';
+        if (controllers[1] == '\0')
+            limit = least_limit("/sys/fs/cgroup", group, "memory.max");
+        else if (strcmp(controllers + 1, "memory") == 0)
+            limit = least_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+        if (limit < least)
+            least = limit;
+    }
+    (void)fclose(file);
+    return least;
+}
+
+uint64_t pf_memory_available(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    uint64_t machine = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : PF_MEMORY_UNBOUND;
+    uint64_t groups = limit_of_groups();
+
+    return groups < machine ? groups : machine;
+}
+
+/* ---- the bound ---- */
+
+static void give_back_promptly(void)
+{
+#if SLUICE_JEMALLOC
+    ssize_t at_once = 0;
+    (void)mallctl("arenas.dirty_decay_ms", NULL, NULL, &at_once, sizeof at_once);
+    (void)mallctl("arenas.muzzy_decay_ms", NULL, NULL, &at_once, sizeof at_once);
+    (void)mallctl("arena.0.dirty_decay_ms", NULL, NULL, &at_once, sizeof at_once);
+    (void)mallctl("arena.0.muzzy_decay_ms", NULL, NULL, &at_once, sizeof at_once);
+#endif
+}
+
+/* Sizes of a process in bytes; false when they cannot be told. */
+static bool read_sizes(int64_t pid, uint64_t *ret_anonymous, uint64_t *ret_data)
+{
+    char path[64];
+    uint64_t size, resident, shared, text, library, data;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/statm", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    int found = fscanf(file, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &size, &resident,
+                       &shared, &text, &library, &data);
+    (void)fclose(file);
+    if (found != 6)
+        return false;
+    *ret_anonymous = resident > shared ? (resident - shared) * page : 0;
+    *ret_data = data * page;
+    return true;
+}
+
+/* The kernel counts what is mapped, also where nothing was ever written: so much of it does not use the bound up. */
+static uint64_t untouched(void)
+{
+    uint64_t anonymous, data;
+    return read_sizes(getpid(), &anonymous, &data) && data > anonymous ? data - anonymous : 0;
+}
+
+void pf_memory_bound(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    if (bytes >= share)
+        return;
+    share = bytes;
+    if (bytes < PROMPT_BELOW)
+        give_back_promptly();
+    if (HAS_SHADOW || getrlimit(RLIMIT_DATA, &limit) != 0)
+        return;
+    rlim_t data = (bytes > STACK_ROOM ? bytes - STACK_ROOM : 0) + untouched();
+    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= data)
+        return;
+    limit.rlim_cur = data;
+    (void)setrlimit(RLIMIT_DATA, &limit); /* lowering it is always allowed */
+}
+
+uint64_t pf_memory_share(void)
+{
+    return share;
+}
+
+uint64_t pf_memory_part(uint64_t parts, uint64_t least, uint64_t wanted)
+{
+    uint64_t part = share / parts;
+
+    PF_ASSERT(parts > 0);
+    if (part < least)
+        part = least;
+    return part < wanted ? part : wanted;
+}
+
+/* ---- what is used ---- */
+
+uint64_t pf_memory_of(int64_t pid)
+{
+    uint64_t anonymous, data;
+    return read_sizes(pid, &anonymous, &data) ? anonymous : 0;
+}
