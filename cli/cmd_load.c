@@ -15,6 +15,8 @@ enum {
     LOAD_WORKERS,
     LOAD_MEMORY,
     LOAD_ON_ERROR,
+    LOAD_MAX_ERRORS,
+    LOAD_REJECTS_FILE,
     LOAD_DRY_RUN,
     LOAD_IGNORE_UNKNOWN,
     LOAD_COMPRESS,
@@ -39,7 +41,11 @@ static const cli_option load_options[LOAD_OPTIONS] = {
                       "worker processes (default: SLUICE_WORKERS, else one per processor)"},
     [LOAD_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE",
                      "of all processes together, such as 512M; files beyond it (default: half of what there is)"},
-    [LOAD_ON_ERROR] = {"on-error", 0, CLI_CHOICE, "fail", "a bad row fails the load"},
+    [LOAD_ON_ERROR] = {"on-error", 0, CLI_CHOICE, "fail|skip",
+                       "a bad row fails the load (default), or is left out and named"},
+    [LOAD_MAX_ERRORS] = {"max-errors", 0, CLI_NUMBER, "N", "N rows may be left out, the next fails the load"},
+    [LOAD_REJECTS_FILE] = {"rejects", 0, CLI_TEXT, "FILE",
+                           "the rows left out, as JSON Lines (default: each is named on standard error)"},
     [LOAD_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "check everything and change nothing"},
     [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
     [LOAD_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
@@ -87,6 +93,13 @@ static sluice_status check_options(const cli_run *run, sluice_error *err)
         return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
     if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
         return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
+    if (cli_option_value(run, LOAD_ON_ERROR)->number != 1 &&
+        (cli_option_value(run, LOAD_MAX_ERRORS)->given || cli_option_value(run, LOAD_REJECTS_FILE)->given)) {
+        pf_fail(err, SLUICE_USAGE, "%s goes with --on-error skip",
+                cli_option_value(run, LOAD_REJECTS_FILE)->given ? "--rejects" : "--max-errors");
+        pf_hint(err, "add: --on-error skip");
+        return SLUICE_USAGE;
+    }
     return SLUICE_OK;
 }
 
@@ -94,6 +107,12 @@ static char byte_of(const cli_run *run, uint32_t which)
 {
     const cli_value *value = cli_option_value(run, which);
     return value->given ? (char)value->number : '\0';
+}
+
+static void say_reject(void *context, const char *file, uint64_t line, const char *code, const char *text)
+{
+    cli_progress_clear(context);
+    cli_note("%s:%llu: %s (%s)", file, (unsigned long long)line, text, code);
 }
 
 static void fill_options(const cli_run *run, cli_progress *progress, co_load_options *options)
@@ -114,7 +133,12 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
     options->compress = cli_option_value(run, LOAD_COMPRESS)->given;
     options->ignore_unknown = cli_option_value(run, LOAD_IGNORE_UNKNOWN)->given;
     options->dry_run = cli_option_value(run, LOAD_DRY_RUN)->given;
-    options->max_errors = UINT64_MAX;
+    options->skip_bad_rows = cli_option_value(run, LOAD_ON_ERROR)->number == 1;
+    options->max_errors =
+        cli_option_value(run, LOAD_MAX_ERRORS)->given ? cli_option_value(run, LOAD_MAX_ERRORS)->number : UINT64_MAX;
+    options->rejects_path = cli_text_or(run, LOAD_REJECTS_FILE, NULL);
+    options->reject_context = progress;
+    options->reject = say_reject;
     options->operation = cli_option_value(run, LOAD_OP_ID)->id;
     options->if_head = cli_option_value(run, LOAD_IF_HEAD)->id;
     options->message = cli_text_or(run, LOAD_MESSAGE, NULL);
@@ -190,6 +214,19 @@ static sluice_status print_lines(cli_run *run, const co_load_result *result, con
         commit, (unsigned long long)result->receipt.generation, cli_text_or(run, LOAD_BRANCH, "main"), result->seconds);
 }
 
+/* A load that leaves out all rows of a file is seldom what was meant. */
+static void warn(const co_load_result *result)
+{
+    for (uint32_t i = 0; i < result->bare_count; i++) {
+        const struct co_load_bare *bare = &result->bare[i];
+        cli_note("warning: no row of %s was loaded: all %llu are bad; the first is %s:%llu: %s", bare->path,
+                 (unsigned long long)bare->rejected, bare->path, (unsigned long long)bare->line, bare->text);
+    }
+    if (result->unlisted && result->rejected > 0)
+        cli_note("this was done before, and %llu rows were left out then; they are not listed again",
+                 (unsigned long long)result->rejected);
+}
+
 /* From here on the load stands, whatever happens: an error of printing says so. */
 static sluice_status print_result(cli_run *run, const co_load_result *result, sluice_error *err)
 {
@@ -233,6 +270,7 @@ static sluice_status run_load(cli_run *run, sluice_error *err)
     pf_hold_interrupts();
     status = co_load(&options, result, err);
     cli_progress_clear(&progress);
+    warn(result);
     if (status == SLUICE_OK)
         status = print_result(run, result, err);
 done:

@@ -15,8 +15,10 @@
 void co_load_result_free(co_load_result *result)
 {
     free(result->types);
+    free(result->bare);
     result->types = NULL;
-    result->type_count = 0;
+    result->bare = NULL;
+    result->type_count = result->bare_count = 0;
 }
 
 /* ---- the request ---- */
@@ -45,8 +47,6 @@ static sluice_status refuse_later(const co_load_options *options, sluice_error *
         return pf_fail(err, SLUICE_USAGE, "there is no input to load");
     if (options->mode == CO_LOAD_UPSERT)
         return pf_fail(err, SLUICE_USAGE, "this version does not load in mode upsert");
-    if (options->skip_bad_rows)
-        return pf_fail(err, SLUICE_USAGE, "this version does not skip bad rows");
     return SLUICE_OK;
 }
 
@@ -176,6 +176,7 @@ static sluice_status rows_of_commit(st_graph *graph, co_load_result *result, slu
         goto done;
     }
     const st_commit *commit = &generation.commits[receipt->index];
+    result->rejected = commit->rejected;
     for (uint32_t i = 0; i < commit->edit_count; i++)
         add_rows(result, commit->edits[i].table, commit->edits[i].rows);
 done:
@@ -184,16 +185,14 @@ done:
     return status;
 }
 
-static sluice_status rows_of_dry_run(st_graph *graph, const load_spec *spec, const co_attempt *attempt,
-                                     co_load_result *result, sluice_error *err)
+static sluice_status rows_of_dry_run(const load_spec *spec, const wk_spool *spool, co_load_result *result,
+                                     sluice_error *err)
 {
-    wk_spool spool = {.volume = st_graph_volume(graph), .attempt = attempt->id};
     pf_buffer buffer = {0};
     bool found = false;
     sluice_status status;
 
-    (void)snprintf(spool.folder, sizeof spool.folder, "%s", attempt->folder);
-    status = wk_spool_get(&spool, LOAD_RESULT_NAME, &buffer, &found, err);
+    status = wk_spool_get(spool, LOAD_RESULT_NAME, &buffer, &found, err);
     for (uint32_t i = 0; status == SLUICE_OK && found && (i + 1) * sizeof(uint64_t) <= buffer.length; i++) {
         uint64_t rows;
         memcpy(&rows, buffer.data + i * sizeof rows, sizeof rows);
@@ -205,15 +204,21 @@ static sluice_status rows_of_dry_run(st_graph *graph, const load_spec *spec, con
 
 /* Fills the result. An error from here on says that the load stands, when it does. */
 static sluice_status tell(st_graph *graph, const load_spec *spec, const co_attempt *attempt, const load_answer *answer,
-                          co_load_result *ret_result, sluice_error *err)
+                          pf_output *rejects, co_load_result *ret_result, sluice_error *err)
 {
+    wk_spool spool = {.volume = st_graph_volume(graph), .attempt = attempt->id};
+
+    (void)snprintf(spool.folder, sizeof spool.folder, "%s", attempt->folder);
     ret_result->receipt = answer->receipt;
-    ret_result->rejected = answer->rejected;
     sluice_status status = list_types(spec, ret_result, err);
     if (status == SLUICE_OK && answer->receipt.committed)
         status = rows_of_commit(graph, ret_result, err);
     else if (status == SLUICE_OK && spec->options->dry_run)
-        status = rows_of_dry_run(graph, spec, attempt, ret_result, err);
+        status = rows_of_dry_run(spec, &spool, ret_result, err);
+    if (status != SLUICE_OK)
+        pf_output_discard(rejects);
+    else if (spec->options->skip_bad_rows)
+        status = load_rejects_tell(spec, &spool, &answer->outcome, rejects, ret_result, err);
     if (status != SLUICE_OK && answer->receipt.committed) {
         err->committed = SLUICE_TRUE;
         err->acknowledged = answer->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
@@ -252,11 +257,17 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     wk_job job = load_job_template;
     sluice_error error = {0};
     int64_t started = pf_monotonic_ns();
+    pf_output *rejects = NULL;
     sluice_status status;
 
     *ret_result = (co_load_result){0};
     PF_TRY(find_types(graph, spec, err));
-    PF_TRY(co_attempt_make(graph, &attempt, err));
+    PF_TRY(load_rejects_open(spec, &rejects, err));
+    status = co_attempt_make(graph, &attempt, err);
+    if (status != SLUICE_OK) {
+        pf_output_discard(rejects);
+        return status;
+    }
     spec->attempt = attempt.id;
     job.spec = spec;
     job.descriptors = spec->descriptors;
@@ -266,7 +277,9 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     ret_result->memory_peak = spec->memory_peak;
     if (ran) {
         ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
-        status = tell(graph, spec, &attempt, &answer, ret_result, &error);
+        status = tell(graph, spec, &attempt, &answer, rejects, ret_result, &error);
+    } else {
+        pf_output_discard(rejects);
     }
     end_attempt(graph, &attempt, ran ? &answer : NULL, &error);
     if (status == SLUICE_OK)

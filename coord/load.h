@@ -26,14 +26,14 @@ typedef struct co_load_options {
     uint64_t memory;  /* anonymous memory of all processes of the job; 0: half of what there is */
     bool compress, ignore_unknown, skip_bad_rows, dry_run;
     uint64_t max_errors;      /* UINT64_MAX: no ceiling */
-    const char *rejects_path; /* NULL: named on stderr through `reject` */
+    const char *rejects_path; /* JSON Lines of the rows left out; NULL: each is named through `reject` */
     pf_id operation;          /* nil: none given */
     pf_id if_head;
     const char *message;
     void *progress_context;
     void (*progress)(void *context, const wk_progress *progress, int64_t elapsed_ms);
     void *reject_context;
-    void (*reject)(void *context, const char *file, uint64_t line, sluice_status code, const char *text);
+    void (*reject)(void *context, const char *file, uint64_t line, const char *code, const char *text);
 } co_load_options;
 
 typedef struct co_load_result {
@@ -46,6 +46,13 @@ typedef struct co_load_result {
         uint64_t table;
         uint64_t rows;
     } * types; /* rows loaded per table, in the order of the command; every type of the command is there */
+    uint32_t bare_count;
+    struct co_load_bare { /* an input of a skipping load of which every row was left out */
+        const char *path; /* the caller's */
+        uint64_t rejected, line;
+        char text[640]; /* of the first one */
+    } * bare;
+    bool unlisted; /* repeated: what the first run left out is counted, and not named again */
 } co_load_result;
 void co_load_result_free(co_load_result *result); /* its insides; safe on a zeroed one */
 

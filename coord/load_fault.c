@@ -13,7 +13,6 @@ typedef struct key_words { /* what a record says about a key */
     const load_job *job;
     uint32_t input;
     const wk_run_plan *plan;
-    uint64_t line;
     uint32_t column;  /* the first input column of the key */
     char names[256];  /* "column id", "columns from, to" */
     char values[400]; /* "\"7\"", "\"7\", \"x\"" */
@@ -40,13 +39,10 @@ static void add_field(key_words *words, wk_record *record, uint32_t field)
 }
 
 /* The fields of the key in the order of its members, wherever they stand in the file. */
-static sluice_status take_words(void *context, wk_record *record, sluice_error *err)
+static void take_words(key_words *words, wk_record *record)
 {
-    key_words *words = context;
     const wk_mapping *mapping = record->mapping;
 
-    (void)err;
-    words->line = record->line;
     for (uint32_t k = 0; k < words->plan->count; k++) {
         for (uint32_t member = 0; member < ST_KEY_MEMBERS_MAX; member++)
             for (uint32_t i = 0; i < record->kept; i++) {
@@ -58,33 +54,42 @@ static sluice_status take_words(void *context, wk_record *record, sluice_error *
                     add_field(words, record, i);
             }
     }
-    return SLUICE_OK;
 }
 
-static sluice_status read_words(load_job *job, const wk_run_plan *plan, uint32_t item, uint64_t position,
-                                key_words *ret_words, uint64_t *ret_record, sluice_error *err)
+static sluice_status visit(load_job *job, uint32_t item, uint64_t position, wk_record_fn *each, void *context,
+                           sluice_error *err)
 {
     const wk_staged *staged = &job->catalogue.items[item];
+    uint64_t record = wk_staged_record(staged, position);
     wk_chunk_view view;
 
     PF_TRY(load_places_get(job, err));
-    *ret_words = (key_words){.job = job, .input = staged->argument, .plan = plan};
-    *ret_record = wk_staged_record(staged, position);
     view = load_chunk_view(job, staged->argument, staged->chunk);
-    return wk_chunk_visit(&view, ret_record, 1, take_words, ret_words, err);
+    return wk_chunk_visit(&view, &record, 1, each, context, err);
+}
+
+static sluice_status take_line(void *context, wk_record *record, sluice_error *err)
+{
+    uint64_t *line = context;
+
+    (void)err;
+    *line = record->line;
+    return SLUICE_OK;
 }
 
 /* "line 5", "line 5 of other.csv". */
-static sluice_status other_place(load_job *job, const wk_event *event, const wk_probe *probe, char *ret_text,
-                                 size_t room, sluice_error *err)
+static sluice_status other_place(load_job *job, const wk_event *event, char *ret_text, size_t room, sluice_error *err)
 {
-    key_words words;
-    uint64_t record;
+    const wk_staged *other = &job->catalogue.items[event->other_item];
+    uint64_t line = 0;
 
-    PF_TRY(read_words(job, &probe->plan, event->other_item, event->other_position, &words, &record, err));
-    bool same = words.input == job->catalogue.items[event->item].argument;
-    (void)snprintf(ret_text, room, "line %" PRIu64 "%s%s", words.line, same ? "" : " of ",
-                   same ? "" : job->spec->inputs[words.input].path);
+    if (job->spec->options->skip_bad_rows) /* there may be many: the row tasks have kept the lines */
+        PF_TRY(load_line_get(job, event->other_item, event->other_position, &line, err));
+    else
+        PF_TRY(visit(job, event->other_item, event->other_position, take_line, &line, err));
+    bool same = other->argument == job->catalogue.items[event->item].argument;
+    (void)snprintf(ret_text, room, "line %" PRIu64 "%s%s", line, same ? "" : " of ",
+                   same ? "" : job->spec->inputs[other->argument].path);
     return SLUICE_OK;
 }
 
@@ -132,24 +137,46 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
     }
 }
 
-sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err)
+sluice_status load_fault_of_record(load_job *job, const wk_event *event, wk_record *record, wk_fault *ret_fault,
+                                   sluice_error *err)
 {
     const wk_probe *probe = &job->plan.probes[event->probe];
-    key_words words;
+    key_words words = {.job = job, .input = job->catalogue.items[event->item].argument, .plan = &probe->plan};
     char other[WK_FAULT_TEXT] = "";
 
     *ret_fault = (wk_fault){0};
-    if (probe->rule == WK_RULE_STRANDED)
-        return load_fault_of_stranded(job, event, ret_fault, err);
-    PF_TRY(read_words(job, &probe->plan, event->item, event->position, &words, &ret_fault->record, err));
+    take_words(&words, record);
     if (event->has_other && !event->other_in_base)
-        PF_TRY(other_place(job, event, probe, other, sizeof other, err));
+        PF_TRY(other_place(job, event, other, sizeof other, err));
     ret_fault->argument = words.input;
+    ret_fault->record = record->number;
     ret_fault->column = words.column;
     ret_fault->rule = probe->rule;
-    ret_fault->line = words.line;
+    ret_fault->line = record->line;
     say(job, probe, event, &words, other, ret_fault);
     return SLUICE_OK;
+}
+
+typedef struct event_visit {
+    load_job *job;
+    const wk_event *event;
+    wk_fault *fault;
+} event_visit;
+
+static sluice_status take_fault(void *context, wk_record *record, sluice_error *err)
+{
+    const event_visit *at = context;
+    return load_fault_of_record(at->job, at->event, record, at->fault, err);
+}
+
+sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err)
+{
+    event_visit at = {.job = job, .event = event, .fault = ret_fault};
+
+    *ret_fault = (wk_fault){0};
+    if (job->plan.probes[event->probe].rule == WK_RULE_STRANDED)
+        return load_fault_of_stranded(job, event, ret_fault, err);
+    return visit(job, event->item, event->position, take_fault, &at, err);
 }
 
 sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err)

@@ -65,6 +65,8 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
     PF_TRY(load_chunks_get(job, err));
     if (phase == LOAD_BOUNDARIES)
         return load_boundary_task(job, index, err);
+    if (phase == LOAD_REJECTS)
+        return load_reject_task(job, index, err);
     if (phase >= LOAD_PROBES)
         return load_probe_task(job, phase, index, err);
     PF_TRY(load_payload_get(job, phase - LOAD_ROWS, err));
@@ -197,6 +199,7 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     if (answer->receipt.repeated && !first && !request.operation_given)
         answer->receipt.repeated = false;
     answer->rejected = job->rejected;
+    answer->outcome = answer->receipt.committed ? answer->receipt.commit : job->outcome;
     answer->litter = job->attempt.litter;
     answer->uncertain = job->attempt.uncertain;
     answer->incarnation = job->attempt.incarnation;

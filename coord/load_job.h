@@ -7,6 +7,7 @@
  *   | LOAD_BOUNDARIES | one chunk of one input    | its lanes, lines and digest              |
  *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
  *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
+ *   | LOAD_REJECTS    | one chunk of one input    | the rows left out of it, in words        |
  *
  * s counts the schemas that the load met (nearly always one), r is the rule of a skipping load, 0 for all rules at
  * once. What the tasks of a phase go by besides is written down by the conductor first: "payload-<s>" the schema,
@@ -25,6 +26,7 @@
 #define LOAD_ROWS       2u /* + number of the payload */
 #define LOAD_PAYLOADS   32u
 #define LOAD_PROBES     64u /* + rule */
+#define LOAD_REJECTS    80u
 
 typedef struct load_input {
     const char *type, *path;
@@ -79,7 +81,15 @@ typedef struct load_plan {
     bool own_base;
     wk_probe *probes;
     uint32_t probe_count;
+    uint32_t
+        dead_below; /* of a skipping load: the catalogue's dead rows are those of the rules below this one; 0: none */
+    bool *refused;  /* per probe: has it refused a row? */
 } load_plan;
+
+typedef struct load_lines { /* the list of lines that was asked last */
+    pf_file *file;
+    uint32_t item;
+} load_lines;
 
 typedef struct load_job {
     const load_spec *spec;
@@ -97,6 +107,8 @@ typedef struct load_job {
     wk_catalogue catalogue;
     load_plan plan;
     uint64_t rejected;
+    pf_id outcome; /* under which the last plan of a skipping load left what it skipped (load_skip.c) */
+    load_lines lines;
 } load_job;
 
 #define LOAD_RESULT_NAME "rows" /* of a dry run: rows per input, as an array of numbers */
@@ -105,6 +117,7 @@ typedef struct load_job {
 typedef struct load_answer {
     co_receipt receipt;
     uint64_t rejected;
+    pf_id outcome; /* of a skipping load: under which it left what it skipped */
     bool litter, uncertain;
     uint64_t incarnation, since;
 } load_answer;
@@ -149,6 +162,13 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
 /* Runs all probes; a strict load's least fault of them and of the rows ends it. */
 sluice_status load_probes_run(load_job *job, sluice_error *err);
 
+void load_events_name(uint32_t plan, uint32_t phase, uint32_t task, char ret_name[WK_SPOOL_NAME]);
+uint32_t load_probe_tasks(const load_job *job, uint32_t phase);
+/* The last rule of a skipping load: what it finds ends the load. */
+sluice_status load_stranded_run(load_job *job, sluice_error *err);
+/* Takes the newest plan. */
+sluice_status load_plan_get(load_job *job, sluice_error *err);
+
 /* load_overwrite.c: loads that replace whole types */
 bool load_replaces(const load_job *job, const st_type_def *type);
 /* Fits the plan's probes to it: what is replaced does not count, and edges that stay must keep their ends. */
@@ -158,8 +178,48 @@ sluice_status load_overwrite_sets(const load_job *job, const st_type_def *type, 
 /* An edge that would be stranded, as a fault of the first input of its node's type. */
 sluice_status load_fault_of_stranded(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);
 
+/* load_skip.c: the phases of a skipping load */
+/* Makes the dead rows of the catalogue those that the rules below `rule` refuse. *ret_whole false: they are not all
+ * known (the caller's work is that of an older plan, and nobody waits for it). */
+sluice_status load_dead_get(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err);
+void load_dead_drop(load_job *job);
+/* Runs the probes rule by rule, and leaves what is left out in words and numbers under the plan's commit id. */
+sluice_status load_skip_run(load_job *job, const pf_id *commit, sluice_error *err);
+uint64_t load_left_out(const load_job *job, uint32_t item);
+
+/* load_rejects.c: the rows left out, in words */
+typedef sluice_status load_reject_fn(void *context, const wk_fault *fault, const pf_buffer *record, bool *ret_enough,
+                                     sluice_error *err);
+/* Calls `each` for the rows left out of a chunk, in order of the file, until it has enough. `record`: as it stands in
+ * the file, without its line end. */
+sluice_status load_rejects_each(load_job *job, uint32_t item, load_reject_fn *each, void *context, sluice_error *err);
+sluice_status load_reject_task(load_job *job, uint32_t task, sluice_error *err);
+void load_rejects_name(uint32_t plan, uint32_t item, char ret_name[WK_SPOOL_NAME]);
+/* The line on which a staged row began. */
+sluice_status load_line_get(load_job *job, uint32_t item, uint64_t position, uint64_t *ret_line, sluice_error *err);
+void load_lines_close(load_job *job);
+void load_lines_name(uint32_t payload, uint32_t task, char ret_name[WK_SPOOL_NAME]);
+
+/* load_left_out.c: what a skipping load tells its user */
+typedef struct load_left_out_input {
+    uint64_t rows, rejected;
+    uint32_t first_item, items;
+    uint64_t line; /* of an input without any row: its first rejected one */
+    char text[WK_FAULT_TEXT];
+} load_left_out_input;
+sluice_status load_outcome_put(const wk_spool *spool, const pf_id *commit, uint32_t plan,
+                               const load_left_out_input *inputs, uint32_t count, sluice_error *err);
+/* Opens the rejects file, before any work. */
+sluice_status load_rejects_open(const load_spec *spec, pf_output **ret_output, sluice_error *err);
+/* Writes down or says every row left out by the plan of this commit, closes the file, and fills the result. */
+sluice_status load_rejects_tell(const load_spec *spec, const wk_spool *spool, const pf_id *commit, pf_output *output,
+                                co_load_result *result, sluice_error *err);
+
 /* load_fault.c: events as faults */
 sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);
+/* The same where its record is at hand. */
+sluice_status load_fault_of_record(load_job *job, const wk_event *event, wk_record *record, wk_fault *ret_fault,
+                                   sluice_error *err);
 sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err);
 
 /* load_plan.c: the plan half */

@@ -8,6 +8,9 @@
  * | from, to   | KEY_PRESENT              | ENDPOINT_USED     | the node's   |
  * | from, to   | COUNT, where limited     |                   | its own      |
  *
+ * What a skipping load left out adds the opposite: KEY_PRESENT or UNIQUE_PRESENT of what was taken, KEY_ABSENT of ends
+ * that were missing, and the whole table where a count was full.
+ *
  * A type that is replaced is read and changed as a whole (load_overwrite.c). Small sets list their hashes, large ones
  * name the runs. Ends that are in the load itself are in the set of those that must stay, too: nobody can delete what
  * nobody sees yet, so they conflict with nothing.
@@ -27,21 +30,35 @@ typedef struct run_set {
     const st_type_def *type;
     st_run_use use;
     uint32_t unique;
+    bool all; /* also of fragments of which nothing is added, since a skipping load left out every row */
 } run_set;
+
+static uint64_t dead_rows(const load_job *job, uint32_t item)
+{
+    return job->catalogue.dead && job->catalogue.dead[item] ? st_row_set_count(job->catalogue.dead[item]) : 0;
+}
+
+/* Has an item of the catalogue runs for a set? */
+static bool is_in_set(const load_job *job, const run_set *set, uint32_t item)
+{
+    const wk_staged *staged = &job->catalogue.items[item];
+    return staged->table == set->type->table && (set->all || staged->add.fragment.rows > dead_rows(job, item));
+}
 
 static bool matches(const run_set *set, const st_run_ref *run)
 {
     return run->use == set->use && (set->use != ST_RUN_UNIQUE || run->unique == set->unique);
 }
 
-static uint64_t count_entries(const wk_catalogue *catalogue, const run_set *set, uint32_t *ret_runs)
+static uint64_t count_entries(const load_job *job, const run_set *set, uint32_t *ret_runs)
 {
+    const wk_catalogue *catalogue = &job->catalogue;
     uint64_t entries = 0;
 
     *ret_runs = 0;
     for (uint32_t i = 0; i < catalogue->count; i++) {
         const wk_staged *item = &catalogue->items[i];
-        for (uint32_t r = 0; item->table == set->type->table && r < item->add.run_count; r++)
+        for (uint32_t r = 0; is_in_set(job, set, i) && r < item->add.run_count; r++)
             if (matches(set, &item->add.runs[r])) {
                 entries += item->add.runs[r].info.entries;
                 ++*ret_runs;
@@ -93,7 +110,7 @@ static sluice_status fill_set(const load_job *job, const run_set *set, st_change
 {
     const wk_catalogue *catalogue = &job->catalogue;
     uint32_t runs;
-    uint64_t entries = count_entries(catalogue, set, &runs);
+    uint64_t entries = count_entries(job, set, &runs);
     bool listed = entries <= LISTED_MAX;
 
     if (listed)
@@ -104,7 +121,7 @@ static sluice_status fill_set(const load_job *job, const run_set *set, st_change
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < catalogue->count; i++) {
         const wk_staged *item = &catalogue->items[i];
-        for (uint32_t r = 0; item->table == set->type->table && r < item->add.run_count; r++) {
+        for (uint32_t r = 0; is_in_set(job, set, i) && r < item->add.run_count; r++) {
             const st_run_ref *run = &item->add.runs[r];
             if (!matches(set, run))
                 continue;
@@ -184,12 +201,41 @@ static sluice_status add_sets(const load_job *job, const run_set *set, co_write 
     return add_read(job, set, CO_READ_COUNT, ST_SPACE_ENDPOINT_USED, type->table, &write->reads, err);
 }
 
-/* ---- edits ---- */
-
-static uint64_t dead_rows(const load_job *job, uint32_t item)
+/* That a row was left out rests on what is there, as that it was taken rests on what is not. */
+static sluice_status add_refusals(const load_job *job, co_write *write, sluice_error *err)
 {
-    return job->catalogue.dead && job->catalogue.dead[item] ? st_row_set_count(job->catalogue.dead[item]) : 0;
+    for (uint32_t i = 0; i < job->plan.probe_count; i++) {
+        const wk_probe *probe = &job->plan.probes[i];
+        run_set set = {.type = probe->type, .use = probe->plan.use, .unique = probe->plan.unique, .all = true};
+        co_read_kind kind = CO_READ_KEY_PRESENT;
+        uint64_t table = probe->type->table;
+        if (!job->plan.refused[i] || probe->alone || probe->node_alone) /* by rows of the load itself */
+            continue;
+        switch (probe->rule) {
+        case WK_RULE_KEY:
+        case WK_RULE_IDENTITY:
+            break;
+        case WK_RULE_UNIQUE:
+            kind = CO_READ_UNIQUE_PRESENT;
+            break;
+        case WK_RULE_ENDS:
+            kind = CO_READ_KEY_ABSENT;
+            table = probe->node->table;
+            break;
+        case WK_RULE_COUNTS: /* no set says which edges were deleted at a node */
+            kind = CO_READ_WHOLE_TABLE;
+            break;
+        case WK_RULE_ROW:
+        case WK_RULE_STRANDED:
+        case WK_RULE_END:
+            continue;
+        }
+        PF_TRY(add_read(job, &set, kind, ST_SPACE_KEY_DELETED, table, &write->reads, err));
+    }
+    return SLUICE_OK;
 }
+
+/* ---- edits ---- */
 
 /* Names an added fragment; rows that a late phase left out go into a deletion file. */
 static sluice_status add_fragment(const load_job *job, const co_write *write, uint32_t item, st_edit *edit,
@@ -297,7 +343,7 @@ static sluice_status add_gates(const load_job *job, co_write *write, sluice_erro
 {
     const st_schema *schema = job->payload.schema;
 
-    write->gates = calloc(2 + 3 * (size_t)write->delta.edit_count + job->plan.probe_count, sizeof *write->gates);
+    write->gates = calloc(2 + 3 * ((size_t)write->delta.edit_count + job->plan.probe_count), sizeof *write->gates);
     if (write->gates == NULL)
         return pf_fail_memory(err);
     add_gate(write, LK_GATE_SCHEMA, 0, false);
@@ -310,8 +356,12 @@ static sluice_status add_gates(const load_job *job, co_write *write, sluice_erro
             add_gate(write, LK_GATE_TABLE, schema->types[type->to].table, false);
         }
     }
-    for (uint32_t i = 0; i < job->plan.probe_count; i++)
-        add_gate(write, LK_GATE_TABLE, job->plan.probes[i].type->table, false);
+    for (uint32_t i = 0; i < job->plan.probe_count; i++) {
+        const wk_probe *probe = &job->plan.probes[i];
+        add_gate(write, LK_GATE_TABLE, probe->type->table, false);
+        if (probe->node)
+            add_gate(write, LK_GATE_TABLE, probe->node->table, false);
+    }
     return SLUICE_OK;
 }
 
@@ -320,13 +370,18 @@ sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
     load_job *job = context;
 
     PF_TRY(load_plan_begin(job, write, err));
-    PF_TRY(load_probes_run(job, err));
+    if (job->spec->options->skip_bad_rows)
+        PF_TRY(load_skip_run(job, &write->delta.commit.id, err));
+    else
+        PF_TRY(load_probes_run(job, err));
+    write->delta.commit.rejected = job->rejected;
     if (job->spec->options->dry_run)
         return SLUICE_OK;
     for (uint32_t i = 0; i < job->payload.schema->type_count; i++)
         PF_TRY(add_type(job, &job->payload.schema->types[i], write, err));
     if (write->delta.edit_count == 0)
         return SLUICE_OK;
+    PF_TRY(add_refusals(job, write, err));
     PF_TRY(add_gates(job, write, err));
     return PF_FAILPOINT(LOAD_AFTER_EDITS, err);
 }

@@ -1,14 +1,15 @@
 /*
  * The probe tasks: which range of which probe each of them is, and what is made of the rows that they refuse.
  *
- * A strict load keeps of each range the first refused row only. Rows of one probe are ordered by their place in the
- * catalogue; only the first of each probe is read again and becomes a fault, and the least of these and of the row
- * faults ends the load.
+ * A skipping load keeps every refused row and goes rule by rule (load_skip.c). A strict load keeps of each range the
+ * first refused row only. Rows of one probe are ordered by their place in the catalogue; only the first of each probe
+ * is read again and becomes a fault, and the least of these and of the row faults ends the load.
  */
 #include "coord/load_job.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
 #include "store/format/json.h"
+#include "worker/ingest/events.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ void load_plan_drop(load_job *job)
     if (job->plan.own_base)
         st_snapshot_close(job->plan.base);
     free(job->plan.probes);
+    free(job->plan.refused);
     job->plan = (load_plan){0};
 }
 
@@ -53,7 +55,9 @@ void load_plan_drop(load_job *job)
 static sluice_status make_probes(load_job *job, sluice_error *err)
 {
     PF_TRY(wk_probes_make(job->payload.schema, &job->catalogue, &job->plan.probes, &job->plan.probe_count, err));
-    return load_overwrite_probes(job, err);
+    PF_TRY(load_overwrite_probes(job, err));
+    job->plan.refused = calloc((size_t)job->plan.probe_count + 1, sizeof *job->plan.refused);
+    return job->plan.refused ? SLUICE_OK : pf_fail_memory(err);
 }
 
 /* Takes the next free number and writes down the base. The conductor's own snapshot is lent to its tasks. */
@@ -65,6 +69,7 @@ sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
     sluice_status status;
 
     load_plan_drop(job);
+    load_dead_drop(job);
     PF_GOTO(status, done, encode_plan(job, view, &buffer, err));
     for (uint32_t number = 0; number < PLANS_MAX && !first; number++) {
         char name[WK_SPOOL_NAME];
@@ -115,8 +120,7 @@ static sluice_status open_base(load_job *job, sluice_error *err)
     return SLUICE_OK;
 }
 
-/* The newest plan there is. */
-static sluice_status get_plan(load_job *job, sluice_error *err)
+sluice_status load_plan_get(load_job *job, sluice_error *err)
 {
     pf_buffer buffer = {0};
     char name[WK_SPOOL_NAME];
@@ -133,6 +137,7 @@ static sluice_status get_plan(load_job *job, sluice_error *err)
     if (job->plan.ready && job->plan.number == number)
         return SLUICE_OK;
     load_plan_drop(job);
+    load_dead_drop(job);
     plan_name(number, name);
     PF_GOTO(status, done, wk_spool_get(&job->spool, name, &buffer, &found, err));
     if (!found) {
@@ -179,7 +184,7 @@ static bool find_range(const load_job *job, uint32_t phase, uint32_t task, uint3
     return false;
 }
 
-static uint32_t count_tasks(const load_job *job, uint32_t phase)
+uint32_t load_probe_tasks(const load_job *job, uint32_t phase)
 {
     uint32_t tasks = 0;
 
@@ -189,7 +194,7 @@ static uint32_t count_tasks(const load_job *job, uint32_t phase)
     return tasks;
 }
 
-static void events_name(uint32_t plan, uint32_t phase, uint32_t task, char ret_name[WK_SPOOL_NAME])
+void load_events_name(uint32_t plan, uint32_t phase, uint32_t task, char ret_name[WK_SPOOL_NAME])
 {
     (void)snprintf(ret_name, WK_SPOOL_NAME, "task-%u-%u-%u.json", phase, plan, task);
 }
@@ -265,24 +270,52 @@ done:
     return status;
 }
 
+static sluice_status add_event(void *context, const wk_event *event, sluice_error *err)
+{
+    return wk_events_add(context, event, err);
+}
+
+/* A skipping load keeps every refused row. */
+static sluice_status skip_check(load_job *job, wk_probe_run *run, uint32_t rule, const char *name, sluice_error *err)
+{
+    wk_events events;
+    bool whole = false;
+
+    PF_TRY(load_dead_get(job, rule, &whole, err));
+    if (!whole)
+        return SLUICE_OK;
+    PF_TRY(wk_events_begin(&job->spool, name, &events, err));
+    run->each = add_event;
+    run->context = &events;
+    sluice_status status = wk_probe_check(run, err);
+    if (status != SLUICE_OK) {
+        wk_events_abandon(&events);
+        return status;
+    }
+    PF_TRY(wk_events_end(&events, err));
+    return PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
+}
+
 sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err)
 {
     char name[WK_SPOOL_NAME];
     pf_buffer buffer = {0};
     keep_first keep = {0};
-    bool done = false;
+    bool done = false, skip = job->spec->options->skip_bad_rows;
     sluice_status status;
     wk_probe_run run = {.volume = job->spool.volume, .catalogue = &job->catalogue, .each = on_event, .context = &keep};
 
-    PF_TRY(get_plan(job, err));
+    PF_TRY(load_plan_get(job, err));
     if (!find_range(job, phase, task, &run.number, &run.range))
         return SLUICE_OK;
-    events_name(job->plan.number, phase, task, name);
+    load_events_name(job->plan.number, phase, task, name);
     PF_TRY(wk_spool_has(&job->spool, name, &done, err));
     if (done)
         return SLUICE_OK;
     run.base = job->plan.base;
     run.probe = &job->plan.probes[run.number];
+    if (skip)
+        return skip_check(job, &run, phase - LOAD_PROBES, name, err);
     PF_GOTO(status, done, wk_probe_check(&run, err));
     if (keep.any)
         PF_GOTO(status, done, encode_event(&keep.event, &buffer, err));
@@ -298,7 +331,7 @@ done:
 /* The first refused row of each probe. */
 static sluice_status collect_events(load_job *job, uint32_t phase, keep_first *firsts, sluice_error *err)
 {
-    uint32_t tasks = count_tasks(job, phase);
+    uint32_t tasks = load_probe_tasks(job, phase);
     pf_buffer buffer = {0};
     sluice_status status = SLUICE_OK;
 
@@ -306,7 +339,7 @@ static sluice_status collect_events(load_job *job, uint32_t phase, keep_first *f
         char name[WK_SPOOL_NAME];
         bool found = false;
         wk_event event = {0};
-        events_name(job->plan.number, phase, task, name);
+        load_events_name(job->plan.number, phase, task, name);
         PF_GOTO(status, done, wk_spool_get(&job->spool, name, &buffer, &found, err));
         if (!found) {
             status = pf_fail(err, SLUICE_INTERNAL, "the result of probe task %u is missing", task);
@@ -330,32 +363,70 @@ static void hint_at_row(const load_job *job, const wk_fault *row, wk_fault *faul
                        job->spec->inputs[row->argument].path, (unsigned long long)row->line, row->text);
 }
 
+/* Ends the load by the least of the row faults and of the first refused rows. */
+static sluice_status fail_least(load_job *job, const keep_first *firsts, const wk_fault *row, sluice_error *err)
+{
+    wk_fault least = *row;
+
+    for (uint32_t i = 0; i < job->plan.probe_count; i++) {
+        wk_fault fault;
+        if (!firsts[i].any)
+            continue;
+        PF_TRY(load_fault_of_event(job, &firsts[i].event, &fault, err));
+        hint_at_row(job, row, &fault);
+        wk_fault_least(&least, &fault);
+    }
+    return least.present ? load_fail(job, &least, err) : SLUICE_OK;
+}
+
+static sluice_status keep_of_probe(void *context, const wk_event *event, sluice_error *err)
+{
+    keep_first *firsts = context;
+    return on_event(&firsts[event->probe], event, err);
+}
+
+sluice_status load_stranded_run(load_job *job, sluice_error *err)
+{
+    const uint32_t phase = LOAD_PROBES + WK_RULE_STRANDED, tasks = load_probe_tasks(job, phase);
+    const wk_fault none = {0};
+    keep_first *firsts = NULL;
+    bool found = true;
+    sluice_status status;
+
+    if (tasks == 0)
+        return SLUICE_OK;
+    PF_TRY(job->executor->run(job->executor->context, phase | WK_PHASE_ANEW, tasks, err));
+    firsts = calloc((size_t)job->plan.probe_count + 1, sizeof *firsts);
+    if (firsts == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t task = 0; task < tasks && found; task++) {
+        char name[WK_SPOOL_NAME];
+        load_events_name(job->plan.number, phase, task, name);
+        PF_GOTO(status, done, wk_events_each(&job->spool, name, keep_of_probe, firsts, &found, err));
+    }
+    status = found ? fail_least(job, firsts, &none, err)
+                   : pf_fail(err, SLUICE_INTERNAL, "the result of a probe task is missing");
+done:
+    free(firsts);
+    return status;
+}
+
 sluice_status load_probes_run(load_job *job, sluice_error *err)
 {
-    wk_fault least, row;
+    wk_fault row;
     keep_first *firsts = calloc((size_t)job->plan.probe_count + 1, sizeof *firsts);
     sluice_status status;
 
     if (firsts == NULL)
         return pf_fail_memory(err);
     load_rows_least(job, &row);
-    least = row;
     PF_GOTO(status, done, PF_FAILPOINT(LOAD_BEFORE_KEY_CHECK, err));
-    PF_GOTO(
-        status, done,
-        job->executor->run(job->executor->context, LOAD_PROBES | WK_PHASE_ANEW, count_tasks(job, LOAD_PROBES), err));
+    PF_GOTO(status, done,
+            job->executor->run(job->executor->context, LOAD_PROBES | WK_PHASE_ANEW, load_probe_tasks(job, LOAD_PROBES),
+                               err));
     PF_GOTO(status, done, PF_FAILPOINT(LOAD_AFTER_KEY_CHECK, err));
     PF_GOTO(status, done, collect_events(job, LOAD_PROBES, firsts, err));
-    for (uint32_t i = 0; i < job->plan.probe_count; i++) {
-        wk_fault fault;
-        if (!firsts[i].any)
-            continue;
-        PF_GOTO(status, done, load_fault_of_event(job, &firsts[i].event, &fault, err));
-        hint_at_row(job, &row, &fault);
-        wk_fault_least(&least, &fault);
-    }
-    if (least.present)
-        status = load_fail(job, &least, err);
+    status = fail_least(job, firsts, &row, err);
 done:
     free(firsts);
     return status;

@@ -165,7 +165,7 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
     PF_TRY(is_behind_stop(job, input, chunk, &behind, err));
     if (file->fault.present) {
         ret_staged->damaged = true;
-        ret_staged->least = file->fault;
+        ret_staged->damage = ret_staged->least = file->fault;
     }
     if (behind || file->fault.present)
         return SLUICE_OK;
@@ -177,19 +177,27 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
                         .shape = &file->shape,
                         .has_header = job->spec->inputs[input].has_header,
                         .compress = job->spec->options->compress,
+                        .keep_lines = job->spec->options->skip_bad_rows,
                         .advance = advance,
                         .advance_context = job};
     return wk_stage_chunk(&request, ret_staged, err);
 }
 
-static sluice_status leave_result(load_job *job, const char *name, const wk_staged *staged, sluice_error *err)
+static sluice_status leave_result(load_job *job, uint32_t task, const char *name, const wk_staged *staged,
+                                  sluice_error *err)
 {
+    char lines[WK_SPOOL_NAME];
     pf_buffer buffer = {0};
     uint32_t place[2] = {staged->argument, staged->chunk};
     sluice_status status = SLUICE_OK;
 
     if (staged->least.present && !job->spec->options->skip_bad_rows)
         PF_GOTO(status, done, wk_spool_put(&job->spool, STOP_NAME, place, sizeof place, NULL, err));
+    if (staged->lines) {
+        load_lines_name(job->payload.number, task, lines);
+        PF_GOTO(status, done,
+                wk_spool_put(&job->spool, lines, staged->lines, staged->records * sizeof *staged->lines, NULL, err));
+    }
     PF_GOTO(status, done, wk_staged_encode(staged, &buffer, err));
     PF_GOTO(status, done, wk_spool_put(&job->spool, name, buffer.data, buffer.length, NULL, err));
     status = PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
@@ -214,7 +222,7 @@ sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err)
     load_find_chunk(job, task, &input, &chunk);
     status = stage(job, task, input, chunk, &staged, err);
     if (status == SLUICE_OK)
-        status = leave_result(job, name, &staged, err);
+        status = leave_result(job, task, name, &staged, err);
     wk_staged_free(&staged);
     return status;
 }
@@ -223,13 +231,11 @@ sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err)
 
 void load_catalogue_drop(load_job *job)
 {
-    for (uint32_t i = 0; i < job->catalogue.count; i++) {
+    load_dead_drop(job);
+    load_lines_close(job);
+    for (uint32_t i = 0; i < job->catalogue.count; i++)
         wk_staged_free(&job->catalogue.items[i]);
-        if (job->catalogue.dead)
-            st_row_set_free(job->catalogue.dead[i]);
-    }
     free(job->catalogue.items);
-    free(job->catalogue.dead);
     job->catalogue = (wk_catalogue){0};
     job->has_catalogue = false;
 }

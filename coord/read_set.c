@@ -28,6 +28,7 @@ static const conflict_rule rules[] = {
     {CO_READ_KEY_ABSENT, "key-absent", SPACE(KEY_INSERTED), false, false, false, false},
     {CO_READ_KEY_PRESENT, "key-present", SPACE(KEY_DELETED), false, false, false, false},
     {CO_READ_UNIQUE_ABSENT, "unique-absent", SPACE(UNIQUE_SET), true, false, false, false},
+    {CO_READ_UNIQUE_PRESENT, "unique-present", SPACE(UNIQUE_FREED), true, false, false, false},
     {CO_READ_EDGES_EMPTY, "edges-empty", SPACE(ENDPOINT_USED), false, false, true, false},
     {CO_READ_COUNT, "count", SPACE(ENDPOINT_USED), false, true, false, false},
     {CO_READ_ROW, "row", SPACE(KEY_INSERTED) | SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false, false},

@@ -8,10 +8,11 @@
 #include "store/state/state.h"
 
 typedef enum co_read_kind {
-    CO_READ_KEY_ABSENT,    /* meets KEY_INSERTED of that table */
-    CO_READ_KEY_PRESENT,   /* an endpoint or target that must stay: meets KEY_DELETED */
-    CO_READ_UNIQUE_ABSENT, /* meets UNIQUE_SET of that table and tuple */
-    CO_READ_EDGES_EMPTY,   /* no incident edges (set.table: the node table): meets ENDPOINT_USED */
+    CO_READ_KEY_ABSENT,     /* meets KEY_INSERTED of that table */
+    CO_READ_KEY_PRESENT,    /* an endpoint or target that must stay: meets KEY_DELETED */
+    CO_READ_UNIQUE_ABSENT,  /* meets UNIQUE_SET of that table and tuple */
+    CO_READ_UNIQUE_PRESENT, /* a tuple that is taken: meets UNIQUE_FREED of that table and tuple */
+    CO_READ_EDGES_EMPTY,    /* no incident edges (set.table: the node table): meets ENDPOINT_USED */
     CO_READ_COUNT, /* cardinality of a node in an edge type (set.table: the edge table): meets ENDPOINT_USED of it */
     CO_READ_ROW,   /* a key's row as it stands, or its absence: meets KEY_INSERTED, KEY_DELETED, ROW_UPDATED */
     /* Of the two below a change ends the write (WRITE_CONFLICT) instead of restarting its plan, also when it came

@@ -51,6 +51,7 @@
     X(LOAD_AFTER_TASK_RESULT, "load.after_task_result")                                                                \
     X(LOAD_BEFORE_KEY_CHECK, "load.before_key_check")                                                                  \
     X(LOAD_AFTER_KEY_CHECK, "load.after_key_check")                                                                    \
+    X(LOAD_AFTER_REJECTS, "load.after_rejects")                                                                        \
     X(LOAD_AFTER_EDITS, "load.after_edits")                                                                            \
     X(PREPARE_AFTER_PLAN, "prepare.after_plan")                                                                        \
     X(GATES_AFTER, "gates.after")                                                                                      \

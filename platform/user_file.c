@@ -160,6 +160,14 @@ static bool same_identity(const pf_input_identity *a, const pf_input_identity *b
            a->changed_ns == b->changed_ns;
 }
 
+bool pf_input_is_file(const pf_input *input, const char *path)
+{
+    struct stat mine, named;
+
+    return input->regular && fstat(input->fd, &mine) == 0 && stat(path, &named) == 0 && mine.st_dev == named.st_dev &&
+           mine.st_ino == named.st_ino;
+}
+
 sluice_status pf_input_identify(pf_input *input, pf_input_identity *ret_identity, sluice_error *err)
 {
     struct stat st;

@@ -33,6 +33,8 @@ void pf_input_close(pf_input *input); /* NULL allowed */
 bool pf_input_is_regular(const pf_input *input);
 /* Both are not regular, and the same one: each would get a part of its bytes. */
 bool pf_input_is_same_stream(const pf_input *a, const pf_input *b);
+/* Does this path name the regular file that the input is? */
+bool pf_input_is_file(const pf_input *input, const char *path);
 /* The path as it was given, for the terminal ("standard input" for "-"). */
 const char *pf_input_name(const pf_input *input);
 /* The descriptor behind it, for the list of those that workers inherit (wk_job). */
@@ -57,8 +59,10 @@ sluice_status pf_input_read_all(const char *path, size_t limit, pf_buffer *buffe
 typedef struct pf_output pf_output;
 
 typedef enum pf_output_mode {
-    PF_OUTPUT_NEW,    /* ALREADY_EXISTS when something is there */
-    PF_OUTPUT_REPLACE /* emptied when it is there */
+    PF_OUTPUT_NEW,     /* ALREADY_EXISTS when something is there */
+    PF_OUTPUT_REPLACE, /* emptied when it is there */
+    PF_OUTPUT_SWAP     /* has its name only once it is closed whole; what is there stays until then, or is written to
+                        * directly when it is no regular file */
 } pf_output_mode;
 
 /* USAGE when the folder is missing or the path is a folder. Permissions follow the umask. */
@@ -73,6 +77,9 @@ sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err);
 /* Gives up: closes without flushing and removes the file if this output made it. NULL allowed. */
 void pf_output_discard(pf_output *output);
 uint64_t pf_output_bytes(const pf_output *output); /* given to pf_output_write so far */
+
+/* Does the file's folder lie in this folder, or is it this one? Links resolved; false where one is not there. */
+bool pf_path_is_inside(const char *path, const char *folder);
 
 /* Makes one folder for outputs; ALREADY_EXISTS when something is there, USAGE when its parent is missing. */
 sluice_status pf_output_make_folder(const char *path, sluice_error *err);

@@ -3,14 +3,20 @@
  *
  * Errors of a write stick: the first one is what every later call answers, so a caller that looks only at the close
  * still learns of it. A new file that is given up is removed; one that was replaced is left as it stands.
+ *
+ * A swapped output has no name while it is written (O_TMPFILE), so that a killed program leaves nothing; where the
+ * system has no such files it has one of its own beside its target. Closing gives it the name by a rename.
  */
 #include "platform/user_file.h"
 
 #include "platform/check.h"
+#include "platform/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +28,10 @@ struct pf_output {
     int fd;
     bool standard;
     bool made;  /* by us: exclusively created */
+    bool swap;  /* takes its name when it is closed; */
+    bool named; /* until then it has `temporary` already */
+    char *temporary;
+    mode_t mode;
     int failed; /* errno of the first failure */
     uint64_t bytes;
     size_t used;
@@ -62,6 +72,97 @@ static sluice_status fail_output(int error_number, const char *name, sluice_erro
     }
 }
 
+static void output_free(pf_output *output)
+{
+    free(output->temporary);
+    free(output->name);
+    free(output);
+}
+
+/* ---- swapped outputs ---- */
+
+static int open_unnamed(pf_output *output, const char *folder)
+{
+    if (access("/proc/self/fd", X_OK) != 0) { /* it could not be named later */
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, output->mode);
+}
+
+/* A file beside the target; without a name where that can be. */
+static int open_beside(pf_output *output)
+{
+    char *copy = strdup(output->name), *folder = copy ? dirname(copy) : NULL;
+    int fd = -1;
+
+    if (folder && asprintf(&output->temporary, "%s/.sluice-%016" PRIx64 ".part", folder, pf_random_u64()) < 0)
+        output->temporary = NULL;
+    if (output->temporary) {
+        fd = open_unnamed(output, folder);
+        if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+            fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, output->mode);
+            output->named = fd >= 0;
+        }
+    } else {
+        errno = ENOMEM;
+    }
+    free(copy);
+    return fd;
+}
+
+/* Returns the descriptor, or -1 with errno. */
+static int open_swap(pf_output *output)
+{
+    struct stat st;
+    char *real;
+
+    if (stat(output->name, &st) != 0)
+        return errno == ENOENT ? open_beside(output) : -1;
+    if (!S_ISREG(st.st_mode)) {
+        output->swap = false;
+        return open(output->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    }
+    if (faccessat(AT_FDCWD, output->name, W_OK, AT_EACCESS) != 0 || (real = realpath(output->name, NULL)) == NULL)
+        return -1;
+    free(output->name);
+    output->name = real;
+    output->mode = st.st_mode & 07777;
+    return open_beside(output);
+}
+
+static sluice_status sync_folder_of(const char *name, sluice_error *err);
+
+/* The content is synced already. */
+static sluice_status take_name(pf_output *output, sluice_error *err)
+{
+    char link[40];
+
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", output->fd);
+    if (!output->named && linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) != 0)
+        return fail_output(errno, output->name, err);
+    output->named = true;
+    if (rename(output->temporary, output->name) != 0)
+        return fail_output(errno, output->name, err);
+    output->named = false;
+    return sync_folder_of(output->name, err);
+}
+
+bool pf_path_is_inside(const char *path, const char *folder)
+{
+    char *copy = strdup(path), *place = copy ? realpath(dirname(copy), NULL) : NULL, *outer = realpath(folder, NULL);
+    size_t length = outer ? strlen(outer) : 0;
+    bool inside =
+        place && outer && strncmp(place, outer, length) == 0 && (place[length] == '\0' || place[length] == '/');
+
+    free(copy);
+    free(place);
+    free(outer);
+    return inside;
+}
+
+/* ---- all outputs ---- */
+
 sluice_status pf_output_open(const char *path, pf_output_mode mode, pf_output **ret_output, sluice_error *err)
 {
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (mode == PF_OUTPUT_NEW ? O_EXCL : O_TRUNC);
@@ -72,6 +173,10 @@ sluice_status pf_output_open(const char *path, pf_output_mode mode, pf_output **
         return pf_fail_memory(err);
     output->standard = strcmp(path, "-") == 0;
     output->made = !output->standard && mode == PF_OUTPUT_NEW;
+    output->swap = !output->standard && mode == PF_OUTPUT_SWAP;
+    output->named = false;
+    output->temporary = NULL;
+    output->mode = 0666;
     output->failed = 0;
     output->bytes = 0;
     output->used = 0;
@@ -81,12 +186,13 @@ sluice_status pf_output_open(const char *path, pf_output_mode mode, pf_output **
         return pf_fail_memory(err);
     }
     do {
-        output->fd = output->standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, flags, 0666);
+        output->fd = output->standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                     : output->swap   ? open_swap(output)
+                                      : open(path, flags, output->mode);
     } while (output->fd < 0 && errno == EINTR);
     if (output->fd < 0) {
         status = fail_output(errno, output->name, err);
-        free(output->name);
-        free(output);
+        output_free(output);
         return status;
     }
     *ret_output = output;
@@ -158,12 +264,6 @@ static sluice_status sync_output(pf_output *output, sluice_error *err)
     return output->made ? sync_folder_of(output->name, err) : SLUICE_OK;
 }
 
-static void output_free(pf_output *output)
-{
-    free(output->name);
-    free(output);
-}
-
 sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err)
 {
     sluice_status status;
@@ -171,8 +271,12 @@ sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err)
     if (output == NULL)
         return SLUICE_OK;
     status = pf_output_flush(output, err);
-    if (status == SLUICE_OK && sync)
+    if (status == SLUICE_OK && (sync || output->swap))
         status = sync_output(output, err);
+    if (status == SLUICE_OK && output->swap)
+        status = take_name(output, err);
+    if (output->named)
+        (void)unlink(output->temporary);
     if (close(output->fd) != 0 && errno != EINTR && status == SLUICE_OK)
         status = fail_output(errno, output->name, err);
     output_free(output);
@@ -186,6 +290,8 @@ void pf_output_discard(pf_output *output)
     (void)close(output->fd);
     if (output->made)
         (void)unlink(output->name);
+    if (output->named)
+        (void)unlink(output->temporary);
     output_free(output);
 }
 

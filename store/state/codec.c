@@ -71,6 +71,15 @@ sluice_status st_take_nullable(const cJSON *object, const char *name, const cJSO
     return SLUICE_OK;
 }
 
+sluice_status st_take_rejected(const cJSON *object, uint64_t *ret_rejected, sluice_error *err)
+{
+    *ret_rejected = 0;
+    if (!field(object, "rejected"))
+        return SLUICE_OK;
+    PF_TRY(st_json_get_u64(object, "rejected", ret_rejected, err));
+    return *ret_rejected > 0 ? SLUICE_OK : damaged("rejected", err);
+}
+
 sluice_status st_take_id(const cJSON *object, const char *name, pf_id *ret_id, sluice_error *err)
 {
     const cJSON *item = NULL;

@@ -44,6 +44,8 @@ sluice_status st_take_time(const cJSON *object, const char *name, int64_t *ret_u
 sluice_status st_take_id(const cJSON *object, const char *name, pf_id *ret_id, sluice_error *err);
 /* The field must be there; *ret_item NULL when it is null. */
 sluice_status st_take_nullable(const cJSON *object, const char *name, const cJSON **ret_item, sluice_error *err);
+/* "rejected" of a commit: there when it is not 0. */
+sluice_status st_take_rejected(const cJSON *object, uint64_t *ret_rejected, sluice_error *err);
 /* A text of at most room - 1 bytes. */
 sluice_status st_take_text(const cJSON *object, const char *name, char *ret_text, size_t room, sluice_error *err);
 /* The name of a file below tables/<id>/. */

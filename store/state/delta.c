@@ -81,6 +81,8 @@ sluice_status st_delta_encode(const st_delta *delta, pf_buffer *buffer, sluice_e
     st_put_u64(&json, "inserted", commit->inserted);
     st_put_u64(&json, "updated", commit->updated);
     st_put_u64(&json, "deleted", commit->deleted);
+    if (commit->rejected > 0)
+        st_put_u64(&json, "rejected", commit->rejected);
     st_put_sha256(&json, "schema", &delta->schema_identity);
     st_json_name(&json, "edits");
     st_json_array(&json);
@@ -154,7 +156,8 @@ static sluice_status read_commit(const cJSON *document, st_commit *commit, sluic
     PF_TRY(st_take_id(document, "epoch", &commit->epoch, err));
     PF_TRY(st_json_get_u64(document, "inserted", &commit->inserted, err));
     PF_TRY(st_json_get_u64(document, "updated", &commit->updated, err));
-    return st_json_get_u64(document, "deleted", &commit->deleted, err);
+    PF_TRY(st_json_get_u64(document, "deleted", &commit->deleted, err));
+    return st_take_rejected(document, &commit->rejected, err);
 }
 
 static sluice_status read_document(const cJSON *document, void *value, sluice_error *err)

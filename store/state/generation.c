@@ -77,6 +77,8 @@ static void write_commit(st_json *json, const st_commit *commit)
     st_put_u64(json, "inserted", commit->inserted);
     st_put_u64(json, "updated", commit->updated);
     st_put_u64(json, "deleted", commit->deleted);
+    if (commit->rejected > 0)
+        st_put_u64(json, "rejected", commit->rejected);
     st_json_name(json, "edits");
     st_json_array(json);
     for (uint32_t i = 0; i < commit->edit_count; i++)
@@ -164,6 +166,7 @@ static sluice_status read_commit(const cJSON *object, st_commit *commit, sluice_
     PF_TRY(st_json_get_u64(object, "inserted", &commit->inserted, err));
     PF_TRY(st_json_get_u64(object, "updated", &commit->updated, err));
     PF_TRY(st_json_get_u64(object, "deleted", &commit->deleted, err));
+    PF_TRY(st_take_rejected(object, &commit->rejected, err));
     PF_TRY(st_take_list(object, "edits", sizeof(st_commit_edit), &list, &edits, err));
     commit->edits = edits;
     cJSON_ArrayForEach(item, list)

@@ -146,6 +146,7 @@ typedef struct st_commit {
     pf_id parents[2]; /* nil: none */
     pf_id epoch;
     uint64_t inserted, updated, deleted;
+    uint64_t rejected; /* rows of the input that a skipping load left out */
     st_commit_edit *edits;
     uint32_t edit_count;
     uint32_t changes_attachment; /* the record's attachment that holds this commit's change set */

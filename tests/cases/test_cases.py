@@ -10,11 +10,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SKIPPING = "skipping of bad rows"
 JSON_LINES = "JSON Lines"
 LATER = {
-    "R015": SKIPPING, "R017": SKIPPING, "R019": SKIPPING, "R029": SKIPPING, "R031": SKIPPING, "R045": SKIPPING,
-    "R049": SKIPPING, "R060": SKIPPING, "R062": SKIPPING, "R082": SKIPPING,
     "R025": JSON_LINES, "R047": JSON_LINES, "R066": JSON_LINES, "R068": JSON_LINES, "R070": JSON_LINES,
     "R074": "Arrow input",
     "R157": "merge", "R171": "upsert",

@@ -65,7 +65,30 @@ static void give_up(staging *s, wk_fault *fault, uint64_t record, uint64_t line)
     fault->line = line;
     fault->rule = 0;
     s->out->damaged = true;
+    s->out->damage = *fault;
     wk_fault_least(&s->out->least, fault);
+}
+
+/* Keeps the line of a record once one does not begin where its number says. */
+static sluice_status note_line(staging *s, const wk_record *record, sluice_error *err)
+{
+    wk_staged *out = s->out;
+    uint64_t number = record->number - out->first_record;
+
+    if (number == 0)
+        out->first_line = record->line;
+    if (out->lines == NULL) {
+        if (record->line - out->first_line == number)
+            return SLUICE_OK;
+        out->lines = malloc(out->records * sizeof *out->lines);
+        if (out->lines == NULL)
+            return pf_fail_memory(err);
+        for (uint64_t i = 0; i < number; i++)
+            out->lines[i] = (uint32_t)i;
+        out->lines_listed = true;
+    }
+    out->lines[number] = (uint32_t)(record->line - out->first_line);
+    return SLUICE_OK;
 }
 
 static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
@@ -94,6 +117,8 @@ static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
     s->seen += record->length;
     if (number == 0 && stage->has_header)
         return SLUICE_OK;
+    if (stage->keep_lines)
+        PF_TRY(note_line(s, record, err));
     PF_TRY(wk_rows_add(s->rows, record, &fault, err));
     if (fault.present)
         return leave_out(s, &fault, record, err);

@@ -9,6 +9,7 @@
 void wk_staged_free(wk_staged *staged)
 {
     free(staged->bad);
+    free(staged->lines);
     free(staged->add.runs);
     memset(staged, 0, sizeof *staged);
 }
@@ -102,6 +103,14 @@ sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluic
     st_json_u64(&json, staged->bad_count);
     st_json_name(&json, "damaged");
     st_json_bool(&json, staged->damaged);
+    if (staged->damaged) {
+        st_json_name(&json, "damage");
+        wk_fault_encode(&staged->damage, &json);
+    }
+    st_json_name(&json, "first_line");
+    st_json_u64(&json, staged->first_line);
+    st_json_name(&json, "lines");
+    st_json_bool(&json, staged->lines_listed);
     st_json_name(&json, "least");
     if (staged->least.present)
         wk_fault_encode(&staged->least, &json);
@@ -116,7 +125,7 @@ sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluic
 
 static sluice_status decode_head(const cJSON *head, wk_staged *staged, sluice_error *err)
 {
-    const cJSON *least = cJSON_GetObjectItemCaseSensitive(head, "least");
+    const cJSON *least = cJSON_GetObjectItemCaseSensitive(head, "least"), *damage = NULL;
 
     PF_TRY(st_json_check_format(head, STAGED_FORMAT, err));
     PF_TRY(st_json_get_u64(head, "table", &staged->table, err));
@@ -128,6 +137,12 @@ static sluice_status decode_head(const cJSON *head, wk_staged *staged, sluice_er
     PF_TRY(st_json_get_u64(head, "bytes", &staged->bytes, err));
     PF_TRY(st_json_get_u64(head, "bad", &staged->bad_count, err));
     PF_TRY(st_json_get_bool(head, "damaged", &staged->damaged, err));
+    if (staged->damaged) {
+        PF_TRY(st_json_get_object(head, "damage", &damage, err));
+        PF_TRY(wk_fault_decode(damage, &staged->damage, err));
+    }
+    PF_TRY(st_json_get_u64(head, "first_line", &staged->first_line, err));
+    PF_TRY(st_json_get_bool(head, "lines", &staged->lines_listed, err));
     return cJSON_IsObject(least) ? wk_fault_decode(least, &staged->least, err) : SLUICE_OK;
 }
 

@@ -18,8 +18,12 @@ typedef struct wk_staged {
     uint64_t bytes;           /* of input */
     uint64_t bad_count;       /* records left out, ... */
     uint32_t *bad;            /* ... as ascending offsets from first_record */
-    bool damaged;             /* the fault is one of the file, not of a record: cannot be skipped */
-    wk_fault least;           /* not present: none */
+    bool damaged;             /* the file itself is at fault here: cannot be skipped; */
+    wk_fault damage;          /* and how */
+    wk_fault least;           /* of all, the damage among them; not present: none */
+    uint64_t first_line;      /* of the first data record */
+    bool lines_listed;        /* some record does not begin on the line that its number says: the lines are in a file */
+    uint32_t *lines;          /* of each record, less first_line; while it is staged only, NULL: as its number says */
     st_edit_add add;          /* add.fragment.rows 0: nothing was written */
 } wk_staged;
 
