@@ -9,6 +9,7 @@
 #define STORE_ARROW_IPC_H
 
 #include "platform/buffer.h"
+#include "store/arrow/codec.h"
 #include "store/arrow/column.h"
 #include "store/arrow/metadata.h"
 
@@ -51,7 +52,7 @@ sluice_status st_ipc_parse_prefix(const uint8_t bytes[ST_IPC_PREFIX], uint32_t *
 typedef struct st_ipc_owned {
     void **blocks;
     uint32_t count, capacity;
-    struct ZSTD_DCtx_s *zstd; /* made when first needed */
+    st_codec codec;
 } st_ipc_owned;
 void st_ipc_owned_free(st_ipc_owned *owned); /* safe on a zeroed one */
 

@@ -10,11 +10,8 @@
 #include "store/arrow/ipc.h"
 
 #include <stdlib.h>
-#include <zstd.h>
 
 #define CONTINUATION 0xFFFFFFFFu
-#define MARK         8u         /* bytes before a compressed buffer: its plain length */
-#define PLAIN_MARK   UINT64_MAX /* ... or -1: it is not compressed */
 
 sluice_status st_ipc_parse_prefix(const uint8_t bytes[ST_IPC_PREFIX], uint32_t *ret_length, sluice_error *err)
 {
@@ -33,7 +30,7 @@ void st_ipc_owned_free(st_ipc_owned *owned)
     for (uint32_t i = 0; i < owned->count; i++)
         free(owned->blocks[i]);
     free(owned->blocks);
-    ZSTD_freeDCtx(owned->zstd);
+    st_codec_free(&owned->codec);
     *owned = (st_ipc_owned){0};
 }
 
@@ -121,24 +118,20 @@ static sluice_status decompress(reader *in, plain *buffer, uint64_t maximum, uin
 {
     uint64_t size;
 
-    if (buffer->length < MARK)
+    if (buffer->length < ST_CODEC_MARK)
         return pf_fail(err, SLUICE_CORRUPT, "buffer %u is no compressed buffer", number);
     memcpy(&size, buffer->bytes, sizeof size);
-    plain stored = {buffer->bytes + MARK, buffer->length - MARK};
-    if (size == PLAIN_MARK) {
+    plain stored = {buffer->bytes + ST_CODEC_MARK, buffer->length - ST_CODEC_MARK};
+    if (size == ST_CODEC_PLAIN) {
         *buffer = stored;
         return SLUICE_OK;
     }
     if (size > maximum)
         return pf_fail(err, SLUICE_CORRUPT, "buffer %u has an impossible length", number);
     uint8_t *bytes = own(in->owned, size);
-    if (!in->owned->zstd)
-        in->owned->zstd = ZSTD_createDCtx();
-    if (!bytes || !in->owned->zstd)
+    if (!bytes)
         return pf_fail_memory(err);
-    size_t got = ZSTD_decompressDCtx(in->owned->zstd, bytes, size, stored.bytes, stored.length);
-    if (ZSTD_isError(got) || got != size)
-        return pf_fail(err, SLUICE_CORRUPT, "buffer %u does not decompress", number);
+    PF_TRY(st_codec_unpack(&in->owned->codec, in->body->batch->codec, stored.bytes, stored.length, bytes, size, err));
     *buffer = (plain){bytes, size};
     return SLUICE_OK;
 }

@@ -46,6 +46,7 @@ void st_arrow_batch_free(st_arrow_batch *batch)
 {
     free(batch->nodes);
     free(batch->buffers);
+    free(batch->variadic);
     *batch = (st_arrow_batch){0};
 }
 

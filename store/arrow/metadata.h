@@ -15,7 +15,7 @@
 #define ST_ARROW_DEPTH_MAX  16u
 #define ST_ARROW_FIELDS_MAX 65536u
 
-/* The members of the Flatbuffers union Type, with its numbers; ST_ARROW_OTHER and above: kinds that we only name. */
+/* The members of the Flatbuffers union Type, with its numbers. */
 typedef enum st_arrow_kind {
     ST_ARROW_NULL = 1,
     ST_ARROW_INT = 2,
@@ -23,12 +23,26 @@ typedef enum st_arrow_kind {
     ST_ARROW_BINARY = 4,
     ST_ARROW_UTF8 = 5,
     ST_ARROW_BOOL = 6,
+    ST_ARROW_DECIMAL = 7,
     ST_ARROW_DATE = 8,
+    ST_ARROW_TIME = 9,
     ST_ARROW_TIMESTAMP = 10,
+    ST_ARROW_INTERVAL = 11,
+    ST_ARROW_LIST = 12,
     ST_ARROW_STRUCT = 13,
+    ST_ARROW_UNION = 14,
     ST_ARROW_FIXED_SIZE_BINARY = 15,
+    ST_ARROW_FIXED_SIZE_LIST = 16,
+    ST_ARROW_MAP = 17,
+    ST_ARROW_DURATION = 18,
     ST_ARROW_LARGE_BINARY = 19,
-    ST_ARROW_LARGE_UTF8 = 20
+    ST_ARROW_LARGE_UTF8 = 20,
+    ST_ARROW_LARGE_LIST = 21,
+    ST_ARROW_RUN_END_ENCODED = 22,
+    ST_ARROW_BINARY_VIEW = 23,
+    ST_ARROW_UTF8_VIEW = 24,
+    ST_ARROW_LIST_VIEW = 25,
+    ST_ARROW_LARGE_LIST_VIEW = 26
 } st_arrow_kind;
 
 enum { ST_ARROW_HALF, ST_ARROW_SINGLE, ST_ARROW_DOUBLE };                                  /* unit of FloatingPoint */
@@ -50,9 +64,10 @@ typedef struct st_arrow_field {
     char *name;
     bool nullable;
     uint8_t kind;        /* an st_arrow_kind, or another number of the union */
-    uint32_t width;      /* Int: bits; FixedSizeBinary: bytes */
+    uint32_t width;      /* Int, Decimal: bits; FixedSizeBinary: bytes */
     bool is_signed;      /* Int */
-    uint16_t unit;       /* FloatingPoint, Date, Timestamp */
+    uint16_t unit;       /* FloatingPoint, Date, Timestamp; Union: 1 is dense */
+    int32_t scale;       /* Decimal: digits behind the point */
     char *timezone;      /* Timestamp; NULL: none */
     bool has_dictionary; /* the values are indexes into dictionary `dictionary` */
     uint64_t dictionary;
@@ -85,6 +100,8 @@ typedef struct st_arrow_batch {
     uint32_t node_count;
     st_arrow_buffer *buffers;
     uint32_t buffer_count;
+    uint64_t *variadic; /* per column of views, depth first: how many buffers its texts lie in */
+    uint32_t variadic_count;
     st_arrow_codec codec;
 } st_arrow_batch;
 
@@ -95,6 +112,7 @@ typedef struct st_arrow_block { /* where a message of a file is; as in the foote
 } st_arrow_block;
 
 typedef struct st_arrow_footer {
+    bool is_v4;
     st_arrow_schema schema;
     st_arrow_block *batches;
     uint32_t batch_count;
@@ -112,6 +130,7 @@ typedef enum st_arrow_header {
 
 typedef struct st_arrow_message {
     uint8_t header; /* an st_arrow_header, or another number of the union */
+    bool is_v4;     /* of format version V4: unions have a validity buffer */
     uint64_t body_length;
     st_arrow_schema schema; /* SCHEMA */
     st_arrow_batch batch;   /* RECORD_BATCH, DICTIONARY */

@@ -16,7 +16,8 @@ typedef struct decoder {
     st_fb_view view;
     uint32_t fields; /* how many more there may be */
     size_t budget;   /* bytes of texts that may still be copied */
-    bool no_memory, unsupported;
+    bool no_memory, is_v4;
+    const char *unsupported; /* what it uses that is not supported; NULL: nothing */
 } decoder;
 
 static decoder decoder_for(const void *bytes, size_t length)
@@ -34,7 +35,7 @@ static sluice_status outcome(const decoder *in, sluice_error *err)
     if (in->view.bad)
         return pf_fail(err, SLUICE_CORRUPT, "its Arrow metadata is malformed");
     if (in->unsupported)
-        return pf_fail(err, SLUICE_UNSUPPORTED_FORMAT, "its Arrow metadata is of an unsupported version");
+        return pf_fail(err, SLUICE_UNSUPPORTED_FORMAT, "its Arrow metadata %s", in->unsupported);
     return SLUICE_OK;
 }
 
@@ -114,6 +115,13 @@ static void decode_type(decoder *in, const st_fb_table *table, st_arrow_field *f
     case ST_ARROW_FIXED_SIZE_BINARY:
         field->width = st_fb_u32(&type, 0, 0);
         break;
+    case ST_ARROW_DECIMAL:
+        field->scale = (int32_t)st_fb_u32(&type, 1, 0);
+        field->width = st_fb_u32(&type, 2, 128);
+        break;
+    case ST_ARROW_UNION:
+        field->unit = st_fb_u16(&type, 0, 0);
+        break;
     default:
         break;
     }
@@ -170,8 +178,8 @@ static void decode_schema(decoder *in, const st_fb_table *table, st_arrow_schema
 {
     if (!table->view)
         in->view.bad = true;
-    if (st_fb_u16(table, 0, 0) != 0) /* big-endian */
-        in->unsupported = true;
+    if (st_fb_u16(table, 0, 0) != 0)
+        in->unsupported = "says that numbers are big-endian: this reads little-endian only";
     decode_fields(in, table, 1, 0, &ret_schema->fields, &ret_schema->field_count);
     decode_pairs(in, table, 2, &ret_schema->metadata);
 }
@@ -193,6 +201,19 @@ static void *decode_number_pairs(decoder *in, const st_fb_table *table, uint32_t
     return numbers;
 }
 
+static void decode_variadic(decoder *in, const st_fb_table *table, st_arrow_batch *ret_batch)
+{
+    st_fb_vector vector = st_fb_vector_at(table, 4, 8);
+
+    if (!vector.count)
+        return;
+    ret_batch->variadic = take(in, vector.count, sizeof *ret_batch->variadic);
+    if (!ret_batch->variadic)
+        return;
+    ret_batch->variadic_count = vector.count;
+    memcpy(ret_batch->variadic, st_fb_vector_struct(&vector, 0), vector.count * sizeof *ret_batch->variadic);
+}
+
 static void decode_batch(decoder *in, const st_fb_table *table, st_arrow_batch *ret_batch)
 {
     ret_batch->length = st_fb_u64(table, 0, 0);
@@ -204,16 +225,31 @@ static void decode_batch(decoder *in, const st_fb_table *table, st_arrow_batch *
         st_fb_table compression = st_fb_table_at(table, 3);
         uint8_t codec = st_fb_u8(&compression, 0, 0);
         if (codec > 1 || st_fb_u8(&compression, 1, 0) != 0)
-            in->unsupported = true;
+            in->unsupported = "names an unknown compression";
         ret_batch->codec = codec ? ST_ARROW_ZSTD : ST_ARROW_LZ4;
     }
+    decode_variadic(in, table, ret_batch);
 }
 
 static void check_version(decoder *in, const st_fb_table *table)
 {
     uint16_t version = st_fb_u16(table, 0, 0);
+    in->is_v4 = version == VERSION_V4;
     if (version != VERSION_V4 && version != VERSION_V5)
-        in->unsupported = true;
+        in->unsupported = "is of a version other than V4 and V5";
+}
+
+/* Before 0.17.1 of its libraries, Arrow said in a note that buffers are compressed. */
+static void check_notes(decoder *in, const st_fb_table *table)
+{
+    static const char key[] = "ARROW:experimental_compression";
+    st_arrow_pairs pairs = {0};
+    uint32_t length;
+
+    decode_pairs(in, table, 4, &pairs);
+    if (!in->view.bad && !in->no_memory && st_arrow_pairs_find(&pairs, key, &length))
+        in->unsupported = "names an experimental compression of an early version";
+    st_arrow_pairs_free(&pairs);
 }
 
 sluice_status st_arrow_decode_message(const void *bytes, size_t length, st_arrow_message *ret_message,
@@ -224,6 +260,8 @@ sluice_status st_arrow_decode_message(const void *bytes, size_t length, st_arrow
 
     *ret_message = (st_arrow_message){.header = st_fb_u8(&message, 1, 0), .body_length = st_fb_u64(&message, 3, 0)};
     check_version(&in, &message);
+    check_notes(&in, &message);
+    ret_message->is_v4 = in.is_v4;
     if (ret_message->body_length > INT64_MAX)
         in.view.bad = true;
     if (ret_message->header == ST_ARROW_SCHEMA) {
@@ -268,6 +306,7 @@ sluice_status st_arrow_decode_footer(const void *bytes, size_t length, st_arrow_
 
     *ret_footer = (st_arrow_footer){0};
     check_version(&in, &footer);
+    ret_footer->is_v4 = in.is_v4;
     decode_schema(&in, &schema, &ret_footer->schema);
     decode_blocks(&in, &footer, 2, &ret_footer->dictionaries, &ret_footer->dictionary_count);
     decode_blocks(&in, &footer, 3, &ret_footer->batches, &ret_footer->batch_count);

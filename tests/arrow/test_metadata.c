@@ -103,7 +103,7 @@ static void batches_and_footers_survive(void **state)
     st_arrow_node nodes[2] = {{10, 3}, {10, 0}};
     st_arrow_buffer buffers[3] = {{0, 2}, {64, 40}, {128, (uint64_t)1 << 40}};
     for (st_arrow_codec codec = ST_ARROW_PLAIN; codec <= ST_ARROW_ZSTD; codec++) {
-        st_arrow_batch batch = {10, nodes, 2, buffers, 3, codec};
+        st_arrow_batch batch = {10, nodes, 2, buffers, 3, NULL, 0, codec};
         st_arrow_message message;
         pf_buffer buffer = {0};
         ASSERT_OK(st_arrow_encode_batch(&batch, ((uint64_t)1 << 40) + 128, &buffer, &err));
@@ -317,7 +317,7 @@ static void anything_may_be_decoded(void **state)
     st_arrow_footer footer = {.schema = every_type(specs), .batches = &block, .batch_count = 1};
     st_arrow_node nodes[2] = {{10, 3}, {10, 0}};
     st_arrow_buffer buffers[3] = {{0, 2}, {64, 40}, {128, 8}};
-    st_arrow_batch batch = {10, nodes, 2, buffers, 3, ST_ARROW_ZSTD};
+    st_arrow_batch batch = {10, nodes, 2, buffers, 3, NULL, 0, ST_ARROW_ZSTD};
     pf_buffer images[3] = {0};
     ASSERT_OK(st_arrow_encode_schema(&footer.schema, &images[0], &err));
     ASSERT_OK(st_arrow_encode_batch(&batch, 136, &images[1], &err));
