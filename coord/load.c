@@ -54,9 +54,10 @@ static void find_header(load_spec *spec, uint32_t number)
 {
     load_input *input = &spec->inputs[number];
 
-    input->has_header = wk_format_find(input->format)->has_header && !input->dialect.no_header;
+    bool has_header = wk_format_find(input->format)->has_header;
+    input->has_header = has_header && !input->dialect.no_header;
     input->header_of = number;
-    for (uint32_t i = 0; input->dialect.header_first_only && i < number; i++)
+    for (uint32_t i = 0; has_header && input->dialect.header_first_only && i < number; i++)
         if (strcmp(spec->inputs[i].type, input->type) == 0) {
             input->has_header = false;
             input->header_of = i;
@@ -76,7 +77,7 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
     const wk_format_ops *format = wk_format_find(input->format);
     if (format == NULL)
         return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
-                               "%s: this version loads CSV and TSV", given->path);
+                               "%s: this version loads CSV, TSV and Arrow", given->path);
     find_header(spec, number);
     PF_TRY(pf_input_open(given->path, &input->file, err));
     for (uint32_t i = 0; i < number; i++)

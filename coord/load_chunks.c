@@ -28,6 +28,7 @@ sluice_status load_files_open(load_job *job, sluice_error *err)
         wk_input *input = &job->files[i].input;
         input->format = wk_format_find(spec->inputs[i].format);
         input->dialect = &spec->inputs[i].dialect;
+        input->state = &job->files[i].state;
         input->format->prepare(input);
     }
     return SLUICE_OK;
@@ -74,6 +75,9 @@ sluice_status load_chunks_get(load_job *job, sluice_error *err)
 void load_files_close(load_job *job)
 {
     for (uint32_t i = 0; job->files && i < job->spec->input_count; i++) {
+        wk_input *input = &job->files[i].input;
+        if (input->format && input->format->release)
+            input->format->release(input);
         free(job->files[i].places);
         (void)pf_close(job->files[i].spool, NULL); /* only read */
     }

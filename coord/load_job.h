@@ -59,6 +59,7 @@ typedef struct load_file { /* an input, once its chunks are known */
     uint32_t chunks, first_task;
     pf_file *spool; /* NULL: the input itself is read */
     wk_input input;
+    void *state; /* of its format: see wk_input */
     wk_chunk *places;
     wk_shape shape;
     wk_columns columns; /* under the payload's schema */

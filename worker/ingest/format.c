@@ -2,5 +2,13 @@
 
 const wk_format_ops *wk_format_find(wk_format format)
 {
-    return format == WK_FORMAT_CSV ? &wk_csv_ops : NULL;
+    switch (format) {
+    case WK_FORMAT_CSV:
+        return &wk_csv_ops;
+    case WK_FORMAT_ARROW:
+        return &wk_arrow_ops;
+    case WK_FORMAT_JSONL:
+        break;
+    }
+    return NULL;
 }

@@ -22,6 +22,7 @@ typedef struct wk_input { /* as its format reads it */
     wk_source source;
     uint64_t mark;  /* bytes of its byte-order mark */
     wk_lexer lexer; /* of text */
+    void **state;   /* where a format keeps what it found out about the input, until `release` */
 } wk_input;
 
 typedef struct wk_columns { /* of an input, under a schema */
@@ -44,6 +45,7 @@ typedef struct wk_format_ops {
     bool has_header; /* the first record of a file names its columns, unless the dialect says otherwise */
     /* Before anything else; the source is not yet known. */
     void (*prepare)(wk_input *input);
+    void (*release)(wk_input *input); /* NULL: it keeps no state */
     /* What a chunk of `length` bytes holds, as wk_boundary_chunk. */
     void (*scan)(const wk_input *input, const uint8_t *bytes, size_t length, size_t offset, size_t piece, int next,
                  wk_boundaries *ret_boundaries);
@@ -64,7 +66,7 @@ typedef struct wk_format_ops {
     const char *(*text)(const wk_input *input, wk_record *record, uint32_t i, size_t *ret_length);
 } wk_format_ops;
 
-extern const wk_format_ops wk_csv_ops;
+extern const wk_format_ops wk_arrow_ops, wk_csv_ops;
 /* NULL for a format that is not read. */
 const wk_format_ops *wk_format_find(wk_format format);
 

@@ -187,40 +187,45 @@ sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_d
     return SLUICE_OK;
 }
 
-static sluice_status add_text(const st_column_spec *spec, st_column_builder *builder, const wk_check *check,
-                              const char *name, const char *text, size_t length, wk_fault *fault, sluice_error *err)
+wk_slot wk_rows_slot(const wk_rows *rows, const wk_target *target)
 {
-    sluice_error error;
+    uint32_t column = target->column, member = target->member;
 
-    if (length > WK_VALUE_MAX) {
-        wk_fault_set(fault, SLUICE_RESOURCE_LIMIT, "column %s: a value of %zu bytes is longer than the limit of %llu",
-                     name, length, (unsigned long long)WK_VALUE_MAX);
-        return SLUICE_OK;
-    }
-    if (spec->type == ST_STRING && length > 0 && memchr(text, 0, length) != NULL) {
-        wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, name, "there is a NUL byte in the text");
-        return SLUICE_OK;
-    }
-    if (st_value_parse(spec, text, length, builder, &error) != SLUICE_OK)
-        return not_taken(name, &error, fault, err);
-    if (check->any) {
-        st_column view;
-        st_builder_view(builder, &view);
-        (void)wk_check_value(check, name, &view, view.length - 1, fault);
-    }
-    return SLUICE_OK;
+    if (target->kind == WK_TARGET_MEMBER)
+        return (wk_slot){&rows->specs[column].children[member], st_builder_child(rows->builders[column], member),
+                         &rows->member_checks[column][member]};
+    return (wk_slot){&rows->specs[column], rows->builders[column], &rows->checks[column]};
+}
+
+void wk_rows_check(const wk_slot *slot, const wk_target *target, wk_fault *fault)
+{
+    st_column view;
+
+    if (!slot->check->any)
+        return;
+    st_builder_view(slot->builder, &view);
+    (void)wk_check_value(slot->check, target->name, &view, view.length - 1, fault);
 }
 
 sluice_status wk_rows_text(wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault,
                            sluice_error *err)
 {
-    uint32_t column = target->column, member = target->member;
+    wk_slot slot = wk_rows_slot(rows, target);
+    sluice_error error;
 
-    if (target->kind == WK_TARGET_MEMBER)
-        return add_text(&rows->specs[column].children[member], st_builder_child(rows->builders[column], member),
-                        &rows->member_checks[column][member], target->name, text, length, fault, err);
-    return add_text(&rows->specs[column], rows->builders[column], &rows->checks[column], target->name, text, length,
-                    fault, err);
+    if (length > WK_VALUE_MAX) {
+        wk_fault_set(fault, SLUICE_RESOURCE_LIMIT, "column %s: a value of %zu bytes is longer than the limit of %llu",
+                     target->name, length, (unsigned long long)WK_VALUE_MAX);
+        return SLUICE_OK;
+    }
+    if (slot.spec->type == ST_STRING && length > 0 && memchr(text, 0, length) != NULL) {
+        wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "there is a NUL byte in the text");
+        return SLUICE_OK;
+    }
+    if (st_value_parse(slot.spec, text, length, slot.builder, &error) != SLUICE_OK)
+        return not_taken(target->name, &error, fault, err);
+    wk_rows_check(&slot, target, fault);
+    return SLUICE_OK;
 }
 
 void wk_rows_label(const wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault)

@@ -24,6 +24,14 @@ struct wk_rows {
     uint64_t default_bytes; /* of defaults in the record at hand */
 };
 
+/* Where the values of a target go: for formats whose values have types. Each value is checked behind its append. */
+typedef struct wk_slot {
+    const st_column_spec *spec;
+    st_column_builder *builder;
+    const wk_check *check;
+} wk_slot;
+wk_slot wk_rows_slot(const wk_rows *rows, const wk_target *target);
+void wk_rows_check(const wk_slot *slot, const wk_target *target, wk_fault *fault);
 /* A value from text, for a column or a member of an end. */
 sluice_status wk_rows_text(wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault,
                            sluice_error *err);

@@ -99,7 +99,7 @@ static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
     sluice_error error;
     sluice_status status = s->format->next(s->reader, &record, &error);
 
-    if (status == SLUICE_RESOURCE_LIMIT) {
+    if (status == SLUICE_RESOURCE_LIMIT || status == SLUICE_INPUT_SYNTAX || status == SLUICE_UNSUPPORTED_FORMAT) {
         uint64_t reached, line;
         s->format->place(s->reader, &reached, &line);
         wk_fault_from_error(&fault, &error);

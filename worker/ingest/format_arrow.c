@@ -1,0 +1,456 @@
+/*
+ * Arrow IPC as a format: a record is a row of a batch, its line the number of the row, from 1.
+ *
+ * A batch lies in the chunks that its bytes span, row i of n of its bytes at the i-th n-th of them; of a compressed
+ * batch, which can only be had whole, all rows lie where it begins. Damage is a record of its own, behind the last row
+ * before it, which cannot be read.
+ */
+#include "platform/check.h"
+#include "store/arrow/input.h"
+#include "worker/ingest/arrow_value.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_ROWS 8192u
+
+typedef struct arrow_state { /* of an input */
+    wk_source source;
+    st_arrow_input *input; /* NULL: it could not be opened, */
+    wk_fault fault;        /* and this is why */
+} arrow_state;
+
+typedef struct arrow_reader {
+    wk_record record; /* first: a record leads back to its reader */
+    const st_arrow_input *input;
+    const wk_mapping *mapping;
+    st_arrow_reader *rows;
+    uint32_t *slots; /* per column of the input: its array, or NO_SLOT */
+    uint64_t next, end;
+    uint32_t batch; /* of row `next` */
+    const st_arrow_array *arrays;
+    uint64_t first, count; /* of the arrays' rows in the input */
+    uint64_t row;          /* of the record in the arrays */
+    pf_buffer text;
+} arrow_reader;
+
+#define NO_SLOT UINT32_MAX
+
+static void prepare(wk_input *input)
+{
+    (void)input;
+}
+
+static void scan(const wk_input *input, const uint8_t *bytes, size_t length, size_t offset, size_t piece, int next,
+                 wk_boundaries *ret_boundaries)
+{
+    (void)input;
+    (void)offset;
+    (void)piece;
+    (void)next;
+    memset(ret_boundaries, 0, sizeof *ret_boundaries);
+    ret_boundaries->bytes = length;
+    ret_boundaries->digest = pf_xxh128_of(bytes, length);
+}
+
+/* ---- the input ---- */
+
+static sluice_status read_source(void *context, uint64_t offset, void *bytes, size_t length, sluice_error *err)
+{
+    return wk_source_read(context, offset, bytes, length, err);
+}
+
+/* True for what is wrong with the content: what is damaged is wrong syntax here, since it is the user's file. */
+static bool is_content(sluice_status status, sluice_error *error)
+{
+    if (status == SLUICE_CORRUPT)
+        error->code = SLUICE_INPUT_SYNTAX;
+    return status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT || status == SLUICE_RESOURCE_LIMIT;
+}
+
+static sluice_status get_state(const wk_input *input, arrow_state **ret_state, sluice_error *err)
+{
+    arrow_state *state = *input->state;
+    sluice_error error;
+
+    *ret_state = state;
+    if (state)
+        return SLUICE_OK;
+    state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return pf_fail_memory(err);
+    state->source = input->source;
+    st_arrow_source source = {.context = &state->source, .size = input->source.size, .read = read_source};
+    pf_error_clear(&error);
+    sluice_status status = st_arrow_input_open(&source, &state->input, &error);
+    if (status != SLUICE_OK && !is_content(status, &error)) {
+        free(state);
+        if (err)
+            *err = error;
+        return status;
+    }
+    if (status != SLUICE_OK)
+        wk_fault_from_error(&state->fault, &error);
+    *input->state = *ret_state = state;
+    return SLUICE_OK;
+}
+
+static void release(wk_input *input)
+{
+    arrow_state *state = *input->state;
+
+    if (state == NULL)
+        return;
+    st_arrow_input_close(state->input);
+    free(state);
+    *input->state = NULL;
+}
+
+/* ---- chunks ---- */
+
+/* How many rows of the batch lie before byte `at`. */
+static uint64_t rows_before(const st_arrow_batch_place *batch, uint64_t at)
+{
+    uint64_t begin = batch->at.offset, length = batch->at.body + batch->at.body_length - begin;
+
+    if (at <= begin)
+        return 0;
+    if (batch->compressed || at - begin >= length)
+        return batch->rows;
+    return (uint64_t)(((unsigned __int128)(at - begin) * batch->rows + length - 1) / length);
+}
+
+static uint32_t chunk_of(uint64_t at, uint64_t size, uint32_t count)
+{
+    uint64_t chunk = size ? at / size : 0;
+    return chunk < count ? (uint32_t)chunk : count - 1;
+}
+
+static sluice_status add_records(wk_chunk *chunk, uint64_t records, sluice_error *err)
+{
+    chunk->records += records;
+    if (chunk->records < UINT32_MAX)
+        return SLUICE_OK;
+    return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a part of an Arrow input has more than %u rows", UINT32_MAX - 1);
+}
+
+static sluice_status join(const wk_input *input, const wk_boundaries *boundaries, uint32_t count, wk_chunk *ret_chunks,
+                          wk_shape *ret_shape, sluice_error *err)
+{
+    arrow_state *state = NULL;
+    uint64_t size = boundaries[0].bytes; /* of all chunks but the last */
+
+    PF_TRY(get_state(input, &state, err));
+    *ret_shape = (wk_shape){0};
+    memset(ret_chunks, 0, count * sizeof *ret_chunks);
+    for (uint32_t i = 0; state->input && i < state->input->batch_count; i++) {
+        const st_arrow_batch_place *batch = &state->input->batches[i];
+        uint32_t chunk = chunk_of(batch->at.offset, size, count);
+        for (uint64_t done = 0; done < batch->rows; chunk++) {
+            uint64_t upto = chunk + 1 < count ? rows_before(batch, (chunk + 1) * size) : batch->rows;
+            PF_TRY(add_records(&ret_chunks[chunk], upto - done, err));
+            done = upto;
+        }
+    }
+    if (state->input && state->input->damaged)
+        PF_TRY(add_records(&ret_chunks[chunk_of(state->input->damaged_at, size, count)], 1, err));
+    for (uint32_t c = 0; c < count; c++) {
+        ret_chunks[c].first = ret_chunks[c].records ? c * size : WK_NOWHERE;
+        ret_chunks[c].first_record = ret_shape->records;
+        ret_chunks[c].first_line = ret_shape->records + 1;
+        ret_shape->records += ret_chunks[c].records;
+    }
+    ret_shape->lines = ret_shape->records;
+    return SLUICE_OK;
+}
+
+/* ---- columns ---- */
+
+static bool is_value(const wk_target *target)
+{
+    return target->kind == WK_TARGET_COLUMN || target->kind == WK_TARGET_MEMBER;
+}
+
+/* Refuses columns whose values can never be had. */
+static void check_types(const st_arrow_input *input, const wk_columns *columns, const st_column_spec *specs,
+                        wk_fault *fault)
+{
+    for (uint32_t i = 0; i < input->leaf_count && !fault->present; i++) {
+        const wk_target *target = &columns->mapping.targets[i];
+        const st_arrow_field *field = input->leaves[i].field;
+        char text[ST_ARROW_TYPE_TEXT];
+        fault->column = i;
+        if (is_value(target)) {
+            const st_column_spec *spec = &specs[target->column];
+            if (target->kind == WK_TARGET_MEMBER)
+                spec = &spec->children[target->member];
+            bool whole_end = spec->type == ST_STRUCT && st_arrow_field_class(field) == ST_CLASS_TEXT;
+            if (whole_end || (spec->type != ST_STRUCT && wk_arrow_fits(field, spec->type)))
+                continue;
+            wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %s: Arrow's %s cannot become %s", target->name,
+                         st_arrow_field_text(field, text), st_type_name(spec->type));
+            (void)snprintf(fault->hint, sizeof fault->hint, "cast the column to %s first, or leave it out of the file",
+                           spec->type == ST_STRUCT ? "a struct of the key's members" : st_type_name(spec->type));
+        } else if (target->kind != WK_TARGET_IGNORE &&
+                   (!st_arrow_field_is_flat(field) ||
+                    (target->kind == WK_TARGET_LABEL && st_arrow_field_class(field) != ST_CLASS_TEXT)))
+            wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %u (\"%s\"): Arrow's %s is no text", i + 1,
+                         target->name, st_arrow_field_text(field, text));
+    }
+}
+
+static sluice_status map(const wk_input *input, const wk_input *owner, wk_columns *columns, wk_fault *ret_fault,
+                         sluice_error *err)
+{
+    arrow_state *state = NULL;
+    st_column_spec *specs = NULL;
+    wk_name *names = NULL;
+    uint32_t count = 0;
+    sluice_status status;
+
+    (void)owner;
+    PF_TRY(get_state(input, &state, err));
+    if (state->input == NULL) {
+        *ret_fault = state->fault;
+        ret_fault->line = 1;
+        return SLUICE_OK;
+    }
+    names = calloc((size_t)state->input->leaf_count + 1, sizeof *names);
+    if (names == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < state->input->leaf_count; i++)
+        names[i] = (wk_name){state->input->leaves[i].name, strlen(state->input->leaves[i].name)};
+    PF_GOTO(status, done,
+            wk_mapping_make(columns->schema, columns->type, names, state->input->leaf_count, columns->ignore_unknown,
+                            &columns->mapping, ret_fault, err));
+    if (ret_fault->present)
+        goto done;
+    PF_GOTO(status, done, st_type_columns(columns->schema, columns->type, &specs, &count, err));
+    check_types(state->input, columns, specs, ret_fault);
+    if (ret_fault->present)
+        wk_mapping_free(&columns->mapping);
+done:
+    st_type_columns_free(specs, count);
+    free(names);
+    return status;
+}
+
+/* ---- records ---- */
+
+static void close_reader(void *reader)
+{
+    arrow_reader *r = reader;
+
+    if (r == NULL)
+        return;
+    st_arrow_reader_free(r->rows);
+    pf_buffer_free(&r->text);
+    free(r->slots);
+    free(r);
+}
+
+/* The batch that has row `row`, or the number of batches. */
+static uint32_t find_batch(const st_arrow_input *input, uint64_t row)
+{
+    uint32_t low = 0, high = input->batch_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (input->batches[middle].first_row + input->batches[middle].rows <= row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Arrays for the columns that something is made of. */
+static sluice_status open_rows(arrow_reader *r, sluice_error *err)
+{
+    uint32_t fields = r->mapping->field_count, count = 0;
+    uint32_t *leaves = calloc((size_t)fields + 1, sizeof *leaves);
+
+    r->slots = calloc((size_t)fields + 1, sizeof *r->slots);
+    if (leaves == NULL || r->slots == NULL) {
+        free(leaves);
+        return pf_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < fields; i++) {
+        bool wanted = r->mapping->targets[i].kind != WK_TARGET_IGNORE;
+        r->slots[i] = wanted ? count : NO_SLOT;
+        if (wanted)
+            leaves[count++] = i;
+    }
+    sluice_status status = st_arrow_reader_new(r->input, leaves, count, &r->rows, err);
+    free(leaves);
+    return status;
+}
+
+static sluice_status open_reader(const wk_chunk_view *view, void **ret_reader, sluice_error *err)
+{
+    arrow_state *state = NULL;
+    arrow_reader *r = NULL;
+    sluice_status status;
+
+    PF_TRY(get_state(view->input, &state, err));
+    if (state->input == NULL)
+        return pf_fail(err, SLUICE_INPUT_CHANGED, "an input file changed while it was read");
+    r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return pf_fail_memory(err);
+    r->input = state->input;
+    r->mapping = &view->columns->mapping;
+    r->next = view->place->first_record;
+    r->end = r->next + view->place->records;
+    r->batch = find_batch(r->input, r->next);
+    PF_GOTO(status, failed, open_rows(r, err));
+    *ret_reader = r;
+    return SLUICE_OK;
+failed:
+    close_reader(r);
+    return status;
+}
+
+/* Where in the input its content is wrong: the column, where one is known. */
+static sluice_status blame(const arrow_reader *r, sluice_status status, uint32_t leaf, sluice_error *error,
+                           sluice_error *err)
+{
+    if (!is_content(status, error)) {
+        if (err)
+            *err = *error;
+        return status;
+    }
+    return pf_fail_private(err, error->code, error->message, "column %s: %s", r->input->leaves[leaf].name, error->text);
+}
+
+static sluice_status read_slice(arrow_reader *r, sluice_error *err)
+{
+    uint64_t wanted = r->end - r->next;
+    uint32_t leaf = 0;
+    sluice_error error;
+
+    while (r->batch < r->input->batch_count &&
+           r->input->batches[r->batch].first_row + r->input->batches[r->batch].rows <= r->next)
+        r->batch++;
+    if (r->batch == r->input->batch_count) {
+        error = r->input->damage;
+        (void)is_content(error.code, &error);
+        if (err)
+            *err = error;
+        return error.code;
+    }
+    const st_arrow_batch_place *batch = &r->input->batches[r->batch];
+    pf_error_clear(&error);
+    sluice_status status =
+        st_arrow_read(r->rows, r->batch, r->next - batch->first_row, wanted < SLICE_ROWS ? wanted : SLICE_ROWS,
+                      &r->arrays, &r->count, &leaf, &error);
+    if (status != SLUICE_OK)
+        return blame(r, status, leaf, &error, err);
+    r->first = r->next;
+    return SLUICE_OK;
+}
+
+static sluice_status next(void *reader, wk_record **ret_record, sluice_error *err)
+{
+    arrow_reader *r = reader;
+    uint32_t fields = r->mapping->field_count;
+
+    *ret_record = NULL;
+    if (r->next == r->end)
+        return SLUICE_OK;
+    if (r->count == 0 || r->next - r->first == r->count) {
+        r->count = 0;
+        PF_TRY(read_slice(r, err));
+    }
+    r->row = r->next - r->first;
+    r->record = (wk_record){
+        .number = r->next, .line = r->next + 1, .kept = fields, .count = fields, .mapping = r->mapping, .length = 1};
+    r->next++;
+    *ret_record = &r->record;
+    return SLUICE_OK;
+}
+
+static void place(const void *reader, uint64_t *ret_number, uint64_t *ret_line)
+{
+    const arrow_reader *r = reader;
+    *ret_number = r->next;
+    *ret_line = r->next + 1;
+}
+
+static sluice_status get(arrow_reader *r, uint32_t i, st_arrow_value *ret_value, sluice_error *err)
+{
+    return st_arrow_get(&r->arrays[r->slots[i]], r->row, ret_value, err);
+}
+
+static const char *text_of(const wk_input *input, wk_record *record, uint32_t i, size_t *ret_length)
+{
+    arrow_reader *r = (arrow_reader *)record;
+    st_arrow_value value;
+
+    (void)input;
+    r->text.length = 0;
+    *ret_length = 0;
+    if (r->slots[i] == NO_SLOT || get(r, i, &value, NULL) != SLUICE_OK ||
+        wk_arrow_text(&value, &r->text, NULL) != SLUICE_OK)
+        return "";
+    *ret_length = r->text.length;
+    return r->text.length ? (const char *)r->text.data : "";
+}
+
+/* ---- fields ---- */
+
+static sluice_status add_field(wk_rows *rows, arrow_reader *r, uint32_t i, uint64_t *bytes, wk_fault *fault,
+                               sluice_error *err)
+{
+    const wk_target *target = &r->mapping->targets[i];
+    st_arrow_value value;
+    sluice_error error;
+    size_t length;
+    char shown[WK_SHOWN_ROOM];
+
+    if (target->kind == WK_TARGET_IGNORE)
+        return SLUICE_OK;
+    fault->column = i;
+    pf_error_clear(&error);
+    sluice_status status = get(r, i, &value, &error);
+    if (status == SLUICE_CONSTRAINT_TYPE) {
+        wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %s: %s", target->name, error.text);
+        return SLUICE_OK;
+    }
+    if (status != SLUICE_OK) {
+        if (err)
+            *err = error;
+        return status;
+    }
+    if (is_value(target))
+        return wk_arrow_put(rows, target, &value, bytes, fault, err);
+    const char *text = text_of(rows->input, &r->record, i, &length);
+    if (target->kind == WK_TARGET_LABEL)
+        wk_rows_label(rows, target, text, length, fault);
+    else if (value.class != ST_CLASS_NOTHING)
+        wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "column %u has no name, and holds %s", i + 1,
+                     wk_shown(text, length, shown));
+    return SLUICE_OK;
+}
+
+static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < record->kept && !fault->present; i++)
+        PF_TRY(add_field(rows, (arrow_reader *)record, i, &bytes, fault, err));
+    record->length = bytes; /* what batches are measured by */
+    return SLUICE_OK;
+}
+
+const wk_format_ops wk_arrow_ops = {.prepare = prepare,
+                                    .release = release,
+                                    .scan = scan,
+                                    .join = join,
+                                    .map = map,
+                                    .open = open_reader,
+                                    .next = next,
+                                    .place = place,
+                                    .close = close_reader,
+                                    .add = add,
+                                    .text = text_of};
