@@ -35,6 +35,8 @@ typedef struct ad_adapter {
 } ad_adapter;
 
 extern const ad_adapter ad_load;
+extern const ad_adapter ad_optimize;
+extern const ad_adapter ad_index;
 const ad_adapter *ad_find(const char *kind); /* NULL: unknown, so the intent is quarantined */
 const ad_adapter *const *ad_all(uint32_t *ret_count);
 

@@ -7,6 +7,20 @@
 #include "coord/arbitrate.h"
 #include "platform/check.h"
 
+/* A substitution relies on the fragments that it takes out: has this edit taken one of them away? */
+static sluice_status misses(const co_claim *claim, const st_record *record, const st_commit_edit *named,
+                            bool *ret_misses, sluice_error *err)
+{
+    st_edit edit = {0};
+    *ret_misses = false;
+    if (!co_read_set_has(claim->reads, CO_READ_FRAGMENTS, named->table))
+        return SLUICE_OK;
+    PF_TRY(st_commit_edit_read(claim->graph, record, named, &edit, err));
+    *ret_misses = co_read_set_misses(claim->reads, &edit);
+    st_edit_free(&edit);
+    return SLUICE_OK;
+}
+
 static sluice_status meets(const co_claim *claim, const st_record *record, const st_generation *generation,
                            uint32_t index, bool *ret_meets, co_found *found, sluice_error *err)
 {
@@ -17,6 +31,12 @@ static sluice_status meets(const co_claim *claim, const st_record *record, const
         if (co_read_set_has_whole(claim->reads, commit->edits[i].table)) {
             *ret_meets = true;
             found->kind = CO_READ_WHOLE_TABLE;
+            found->table = commit->edits[i].table;
+            return SLUICE_OK;
+        }
+        PF_TRY(misses(claim, record, &commit->edits[i], ret_meets, err));
+        if (*ret_meets) {
+            found->kind = CO_READ_FRAGMENTS;
             found->table = commit->edits[i].table;
             return SLUICE_OK;
         }

@@ -7,33 +7,12 @@
  */
 #include "coord/load_job.h"
 #include "platform/memory.h"
-#include "platform/process.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define MIB               (UINT64_C(1) << 20)
 #define SUPERVISOR        (4 * MIB)
 #define WORKER_LEAST      (28 * MIB) /* a batch of rows on its way into a file, and sorting by parts beside it */
 #define PART_OF_AVAILABLE 2u         /* without --memory */
-
-/* As asked for, else SLUICE_WORKERS, else one per processor. */
-static sluice_status choose_workers(const co_load_options *options, unsigned *ret_workers, bool *ret_asked,
-                                    sluice_error *err)
-{
-    const char *text = getenv("SLUICE_WORKERS");
-    char *end = NULL;
-
-    *ret_workers = options->workers > 0 ? options->workers : pf_processors();
-    *ret_asked = options->workers > 0 || (text != NULL && *text != '\0');
-    if (options->workers > 0 || !*ret_asked)
-        return SLUICE_OK;
-    unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
-        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
-                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
-    *ret_workers = (unsigned)value;
-    return SLUICE_OK;
-}
 
 static uint64_t least_for(unsigned workers)
 {
@@ -47,7 +26,7 @@ sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_w
     uint64_t memory = options->memory > 0 ? options->memory : available / PART_OF_AVAILABLE;
     bool asked = false;
 
-    PF_TRY(choose_workers(options, ret_workers, &asked, err));
+    PF_TRY(co_pool_workers(options->workers, ret_workers, &asked, err));
     while (!asked && *ret_workers > 1 && memory < least_for(*ret_workers))
         --*ret_workers;
     uint64_t least = least_for(*ret_workers);

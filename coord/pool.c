@@ -218,3 +218,20 @@ done:
     free(supervisor);
     return status;
 }
+
+sluice_status co_pool_workers(unsigned asked, unsigned *ret_workers, bool *ret_asked, sluice_error *err)
+{
+    const char *text = getenv("SLUICE_WORKERS");
+    char *end = NULL;
+
+    *ret_workers = asked > 0 ? asked : pf_processors();
+    *ret_asked = asked > 0 || (text != NULL && *text != '\0');
+    if (asked > 0 || !*ret_asked)
+        return SLUICE_OK;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || value == 0 || value > UINT32_MAX)
+        return pf_fail_private(err, SLUICE_USAGE, "SLUICE_WORKERS is no number of workers",
+                               "SLUICE_WORKERS: \"%s\" is no number of workers", text);
+    *ret_workers = (unsigned)value;
+    return SLUICE_OK;
+}

@@ -18,6 +18,8 @@ typedef struct co_pool_options {
                      int64_t elapsed_ms); /* about 5 times a second; NULL: none */
 } co_pool_options;
 
+/* As asked for; 0: SLUICE_WORKERS, else one per processor (*ret_asked false). USAGE when that is no number. */
+sluice_status co_pool_workers(unsigned asked, unsigned *ret_workers, bool *ret_asked, sluice_error *err);
 /* Runs the job to its end. `result` (job->result_size bytes) is filled on success. CANCELLED after SIGINT before
  * arming. */
 sluice_status co_pool_run(const wk_job *job, const co_pool_options *options, void *result, sluice_error *err);

@@ -35,6 +35,7 @@ static const conflict_rule rules[] = {
     {CO_READ_OBJECT, "object", SPACE(KEY_INSERTED) | SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false,
      true},
     {CO_READ_PROPERTY, "property", SPACE(KEY_DELETED) | SPACE(ROW_UPDATED), false, false, false, true},
+    {CO_READ_FRAGMENTS, "fragments", 0, false, false, false, false},
     {CO_READ_WHOLE_TABLE, "whole-table", ~0u, false, false, false, false},
 };
 static_assert(sizeof rules / sizeof rules[0] == CO_READ_KIND_COUNT, "each kind of read has its rule");
@@ -89,11 +90,50 @@ sluice_status co_read_set_take_ends(co_read_set *set, co_read_set *ret_ends, slu
     return SLUICE_OK;
 }
 
-bool co_read_set_has_whole(const co_read_set *set, uint64_t table)
+bool co_read_set_has(const co_read_set *set, co_read_kind kind, uint64_t table)
 {
     for (uint32_t i = 0; i < set->count; i++)
-        if (set->reads[i].kind == CO_READ_WHOLE_TABLE && set->reads[i].set.table == table)
+        if (set->reads[i].kind == kind && set->reads[i].set.table == table)
             return true;
+    return false;
+}
+
+bool co_read_set_has_whole(const co_read_set *set, uint64_t table)
+{
+    return co_read_set_has(set, CO_READ_WHOLE_TABLE, table);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* Brings a substitution a fragment in again under its name? */
+static bool comes_again(const st_edit *edit, const char *fragment)
+{
+    for (uint32_t i = 0; i < edit->add_count; i++)
+        if (strcmp(edit->adds[i].fragment.name, fragment) == 0)
+            return true;
+    return false;
+}
+
+bool co_read_set_misses(const co_read_set *set, const st_edit *edit)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        const st_change *mine = &set->reads[i].set;
+        if (set->reads[i].kind != CO_READ_FRAGMENTS || mine->table != edit->table)
+            continue;
+        if (edit->replace)
+            return true;
+        for (uint32_t o = 0; o < edit->out_count; o++) {
+            const char *name = edit->out[o].fragment;
+            uint64_t hash = pf_xxh64_of(name, strlen(name));
+            bool relied = mine->whole || bsearch(&hash, mine->hashes, mine->hash_count, sizeof hash, by_hash);
+            if (relied && !comes_again(edit, name))
+                return true;
+        }
+    }
     return false;
 }
 

@@ -17,8 +17,10 @@ typedef enum co_read_kind {
     CO_READ_ROW,   /* a key's row as it stands, or its absence: meets KEY_INSERTED, KEY_DELETED, ROW_UPDATED */
     /* Of the two below a change ends the write (WRITE_CONFLICT) instead of restarting its plan, also when it came
      * between two plans of it. */
-    CO_READ_OBJECT,      /* like ROW: an object that is asserted or deleted, or asserted not to be there */
-    CO_READ_PROPERTY,    /* a property that is set: meets ROW_UPDATED of it, and KEY_DELETED */
+    CO_READ_OBJECT,    /* like ROW: an object that is asserted or deleted, or asserted not to be there */
+    CO_READ_PROPERTY,  /* a property that is set: meets ROW_UPDATED of it, and KEY_DELETED */
+    CO_READ_FRAGMENTS, /* fragments that a substitution takes out (set.hashes: of their names): meets an edit that takes
+                        * one of them out for good, or replaces the list; no change of rows */
     CO_READ_WHOLE_TABLE, /* meets everything of that table */
     CO_READ_KIND_COUNT   /* each has a rule in the table of read_set.c; a static assertion counts them */
 } co_read_kind;
@@ -48,6 +50,10 @@ sluice_status co_read_set_meets(st_graph *graph, const co_read_set *set, const s
 bool co_read_kind_ends(co_read_kind kind);
 /* Moves the reads that end a write into a set of the same identities. */
 sluice_status co_read_set_take_ends(co_read_set *set, co_read_set *ret_ends, sluice_error *err);
+/* Does this edit take fragments away that the set relies on? */
+bool co_read_set_misses(const co_read_set *set, const st_edit *edit);
+/* Has it a read of this kind of this table? */
+bool co_read_set_has(const co_read_set *set, co_read_kind kind, uint64_t table);
 /* Was this table read as a whole? It then meets every commit with an edit of the table, whatever its change sets say.
  */
 bool co_read_set_has_whole(const co_read_set *set, uint64_t table);

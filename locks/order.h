@@ -14,10 +14,10 @@
 #include <stdint.h>
 
 typedef enum lk_rank {
+    LK_RANK_FOLDER, /* among each other by table id */
     LK_RANK_ADMISSION,
     LK_RANK_CLAIM,
     LK_RANK_ATTEMPT,
-    LK_RANK_FOLDER, /* among each other by table id */
     LK_RANK_SCHEMA_GATE,
     LK_RANK_BRANCH_GATE,
     LK_RANK_TABLE_GATE,  /* among each other by table id */

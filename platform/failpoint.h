@@ -53,6 +53,9 @@
     X(LOAD_AFTER_KEY_CHECK, "load.after_key_check")                                                                    \
     X(LOAD_AFTER_REJECTS, "load.after_rejects")                                                                        \
     X(LOAD_AFTER_EDITS, "load.after_edits")                                                                            \
+    X(MAINTAIN_AFTER_LIST, "maintain.after_list")                                                                      \
+    X(MAINTAIN_AFTER_TASK_RESULT, "maintain.after_task_result")                                                        \
+    X(MAINTAIN_AFTER_EDITS, "maintain.after_edits")                                                                    \
     X(PREPARE_AFTER_PLAN, "prepare.after_plan")                                                                        \
     X(GATES_AFTER, "gates.after")                                                                                      \
     X(REVALIDATE_AFTER, "revalidate.after")                                                                            \

@@ -52,6 +52,8 @@ uint32_t st_fragment_batches(const st_fragment *fragment);
 uint64_t st_fragment_batch_rows(const st_fragment *fragment, uint32_t batch);
 uint32_t st_fragment_columns(const st_fragment *fragment);
 const st_column_spec *st_fragment_spec(const st_fragment *fragment, uint32_t column);
+/* Is what it holds compressed? Asks its first batch; one without batches is not. */
+sluice_status st_fragment_is_compressed(st_fragment *fragment, bool *ret_compressed, sluice_error *err);
 /* Column index by stable property id, or by name for the ones of ours; -1 when the fragment does not have it. */
 int st_fragment_find_property(const st_fragment *fragment, uint64_t property);
 int st_fragment_find_name(const st_fragment *fragment, const char *name);

@@ -409,6 +409,16 @@ static sluice_status decode_batch(st_fragment *fragment, uint32_t number, sluice
     return blame(fragment, status, &inner, err);
 }
 
+sluice_status st_fragment_is_compressed(st_fragment *fragment, bool *ret_compressed, sluice_error *err)
+{
+    *ret_compressed = false;
+    if (fragment->batch_count == 0)
+        return SLUICE_OK;
+    PF_TRY(decode_batch(fragment, 0, err));
+    *ret_compressed = fragment->batches[0].layout.codec == ST_ARROW_ZSTD;
+    return SLUICE_OK;
+}
+
 /* ---- columns ---- */
 
 typedef struct touching {

@@ -6,6 +6,7 @@
  * or null. One fragment is open at a time.
  */
 #include "platform/check.h"
+#include "store/fragment/fragment_format.h"
 #include "store/read/reader.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,9 @@ struct st_scan {
     st_column_spec *specs; /* of the scan: shallow copies */
     scan_column *columns;
     uint32_t count;
-    st_table_list list;
-    uint32_t next_fragment;
+    const st_table_list *list; /* `own`, or the snapshot's reader's */
+    st_table_list own;
+    uint32_t next_fragment, end;
     st_fragment *fragment;
     uint32_t next_batch;
     uint64_t first;     /* position of the next batch in its fragment */
@@ -33,7 +35,9 @@ struct st_scan {
     st_batch batch;
     st_column *views;
     uint64_t *row_ids;
+    pf_id *commits; /* with_commits */
     uint64_t row_room;
+    bool with_commits;
 };
 
 void st_scan_close(st_scan *scan)
@@ -47,8 +51,9 @@ void st_scan_close(st_scan *scan)
     free(scan->views);
     free(scan->specs);
     st_type_columns_free(scan->layout, scan->layout_count);
-    st_table_list_free(&scan->list);
+    st_table_list_free(&scan->own);
     free(scan->row_ids);
+    free(scan->commits);
     free(scan);
 }
 
@@ -71,23 +76,52 @@ static sluice_status choose_columns(st_scan *scan, const uint32_t *columns, uint
     return SLUICE_OK;
 }
 
-sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
-                           st_scan **ret_scan, sluice_error *err)
+static sluice_status scan_new(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
+                              st_scan **ret_scan, sluice_error *err)
 {
     st_scan *scan = calloc(1, sizeof(*scan));
-    sluice_status status;
     if (!scan)
         return pf_fail_memory(err);
     scan->snapshot = snapshot;
     scan->type = type;
-    PF_GOTO(status, failed, st_type_columns(snapshot->view->schema, type, &scan->layout, &scan->layout_count, err));
-    PF_GOTO(status, failed, choose_columns(scan, columns, count, err));
-    PF_GOTO(status, failed, st_table_materialise(snapshot->graph, snapshot->view, type->table, &scan->list, err));
+    sluice_status status = st_type_columns(snapshot->view->schema, type, &scan->layout, &scan->layout_count, err);
+    if (status == SLUICE_OK)
+        status = choose_columns(scan, columns, count, err);
+    if (status == SLUICE_OK)
+        *ret_scan = scan;
+    else
+        st_scan_close(scan);
+    return status;
+}
+
+sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
+                           st_scan **ret_scan, sluice_error *err)
+{
+    st_scan *scan = NULL;
+    PF_TRY(scan_new(snapshot, type, columns, count, &scan, err));
+    sluice_status status = st_table_materialise(snapshot->graph, snapshot->view, type->table, &scan->own, err);
+    if (status != SLUICE_OK) {
+        st_scan_close(scan);
+        return status;
+    }
+    scan->list = &scan->own;
+    scan->end = scan->own.count;
     *ret_scan = scan;
     return SLUICE_OK;
-failed:
-    st_scan_close(scan);
-    return status;
+}
+
+sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, uint32_t fragment,
+                                    st_scan **ret_scan, sluice_error *err)
+{
+    st_table_reader *reader = NULL;
+    PF_TRY(st_table_reader_get(snapshot, type->table, &reader, err));
+    PF_TRY(scan_new(snapshot, type, NULL, 0, ret_scan, err));
+    PF_ASSERT(fragment < reader->list.count);
+    (*ret_scan)->list = &reader->list;
+    (*ret_scan)->next_fragment = fragment;
+    (*ret_scan)->end = fragment + 1;
+    (*ret_scan)->with_commits = true;
+    return SLUICE_OK;
 }
 
 const st_column_spec *st_scan_specs(const st_scan *scan, uint32_t *ret_count)
@@ -102,12 +136,12 @@ static sluice_status next_fragment(st_scan *scan, bool *ret_any, sluice_error *e
     st_fragment_close(scan->fragment);
     scan->fragment = NULL;
     *ret_any = false;
-    while (scan->next_fragment < scan->list.count &&
-           scan->list.dead_count[scan->next_fragment] >= scan->list.fragments[scan->next_fragment].fragment.rows)
+    while (scan->next_fragment < scan->end &&
+           scan->list->dead_count[scan->next_fragment] >= scan->list->fragments[scan->next_fragment].fragment.rows)
         scan->next_fragment++;
-    if (scan->next_fragment == scan->list.count)
+    if (scan->next_fragment == scan->end)
         return SLUICE_OK;
-    const st_edit_add *add = &scan->list.fragments[scan->next_fragment++];
+    const st_edit_add *add = &scan->list->fragments[scan->next_fragment++];
     PF_TRY(st_fragment_open(st_graph_volume(scan->snapshot->graph), scan->type->table, &add->fragment, &scan->fragment,
                             err));
     scan->next_batch = 0;
@@ -188,7 +222,7 @@ static sluice_status fill_column(st_scan *scan, uint32_t i, uint32_t batch, cons
 
 static sluice_status fill_row_ids(st_scan *scan, uint32_t batch, const living *rows, sluice_error *err)
 {
-    const st_edit_add *add = &scan->list.fragments[scan->next_fragment - 1];
+    const st_edit_add *add = &scan->list->fragments[scan->next_fragment - 1];
     const uint64_t *ids = NULL;
     if (scan->row_room < rows->live) {
         uint64_t *room = realloc(scan->row_ids, rows->live * sizeof(*room));
@@ -217,15 +251,47 @@ static sluice_status fill_row_ids(st_scan *scan, uint32_t batch, const living *r
     return SLUICE_OK;
 }
 
+/* The commit that last changed each living row: the fragment's, or its column's. */
+static sluice_status fill_commits(st_scan *scan, uint32_t batch, const living *rows, sluice_error *err)
+{
+    const st_edit_add *add = &scan->list->fragments[scan->next_fragment - 1];
+    const pf_id *commits = NULL;
+    pf_id *room = realloc(scan->commits, (rows->live + 1) * sizeof(*room));
+    if (!room)
+        return pf_fail_memory(err);
+    scan->commits = room;
+    if (add->fragment.explicit_ids) {
+        st_column column;
+        int at = st_fragment_find_name(scan->fragment, ST_FRAGMENT_COMMIT);
+        if (at >= 0)
+            PF_TRY(st_fragment_column(scan->fragment, batch, (uint32_t)at, &column, err));
+        if (at < 0 || column.type != ST_COMMIT_ID || column.nulls > 0)
+            return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks the commits of its rows",
+                           (unsigned long long)scan->type->table);
+        commits = column.values;
+    }
+    uint64_t live = 0, d = 0;
+    for (uint64_t row = 0; row < rows->rows; row++) {
+        if (d < rows->dead_count && rows->dead[d] - rows->first == row)
+            d++;
+        else
+            scan->commits[live++] = commits ? commits[row] : add->commit;
+    }
+    return SLUICE_OK;
+}
+
 static sluice_status fill_batch(st_scan *scan, uint32_t batch, const living *rows, sluice_error *err)
 {
     PF_TRY(fill_row_ids(scan, batch, rows, err));
+    if (scan->with_commits)
+        PF_TRY(fill_commits(scan, batch, rows, err));
     for (uint32_t i = 0; i < scan->count; i++)
         PF_TRY(fill_column(scan, i, batch, rows, err));
     scan->batch = (st_batch){.rows = rows->live,
                              .columns = scan->views,
                              .column_count = scan->count,
                              .row_ids = scan->row_ids,
+                             .commits = scan->with_commits ? scan->commits : NULL,
                              .fragment = scan->next_fragment - 1};
     return SLUICE_OK;
 }
@@ -234,10 +300,10 @@ static sluice_status fill_batch(st_scan *scan, uint32_t batch, const living *row
 static living next_living(st_scan *scan)
 {
     uint32_t fragment = scan->next_fragment - 1;
-    const uint64_t *dead = scan->list.dead[fragment];
+    const uint64_t *dead = scan->list->dead[fragment];
     living rows = {.first = scan->first, .rows = st_fragment_batch_rows(scan->fragment, scan->next_batch)};
     uint64_t begin = scan->next_dead, end = begin;
-    while (end < scan->list.dead_count[fragment] && dead[end] < rows.first + rows.rows)
+    while (end < scan->list->dead_count[fragment] && dead[end] < rows.first + rows.rows)
         end++;
     rows.dead = dead ? dead + begin : NULL;
     rows.dead_count = end - begin;

@@ -1,0 +1,203 @@
+/*
+ * What optimize does to a table: which fragments go together, how they are rewritten, and which of it still holds.
+ *
+ * Candidates are fragments that are small (less than half of what is aimed at, in bytes and in rows), or of whose rows
+ * many are deleted, or that shall be compressed and are not. Candidates that follow each other in the list are put
+ * together until the aim is reached, so that rows keep their order, and only where it changes something: two fragments
+ * or more, or one of those rewritten for its own sake. So what optimize has made is nothing for the next one to do.
+ */
+#include "coord/maintain_job.h"
+#include "platform/check.h"
+#include "platform/failpoint.h"
+#include "store/state/codec.h" /* st_add_copy */
+#include "worker/maintain/compact.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_AIMED_AT (UINT64_C(2) << 20) /* of a fragment: bounds the memory that its runs take */
+#define DEAD_SHARE    10u                 /* a tenth of the rows deleted is many */
+
+typedef struct choosing {
+    maintain_job *job;
+    st_snapshot *base;
+    const st_type_def *type;
+    st_table_reader *reader;
+    const st_table_list *list;
+    uint64_t aim;
+    uint32_t *group; /* fragments that go together so far */
+    uint32_t count;
+    uint64_t bytes, rows; /* that live in them, about */
+    bool worth;           /* one of them is rewritten for its own sake */
+} choosing;
+
+/* Is it rewritten whatever stands beside it? */
+static sluice_status is_due(choosing *c, uint32_t i, bool *ret_due, sluice_error *err)
+{
+    const st_fragment_info *info = &c->list->fragments[i].fragment;
+    st_fragment *fragment = NULL;
+    bool compressed = false;
+    *ret_due = c->list->dead_count[i] > 0 && c->list->dead_count[i] >= info->rows / DEAD_SHARE;
+    if (*ret_due || !c->job->spec->options->compress)
+        return SLUICE_OK;
+    PF_TRY(st_fragment_open(c->job->spool.volume, c->type->table, info, &fragment, err));
+    sluice_status status = st_fragment_is_compressed(fragment, &compressed, err);
+    st_fragment_close(fragment);
+    *ret_due = !compressed;
+    return status;
+}
+
+static sluice_status end_group(choosing *c, sluice_error *err)
+{
+    sluice_status status = SLUICE_OK;
+    if (c->count > 1 || c->worth)
+        status = maintain_work_add(&c->job->work, c->type->table, MAINTAIN_COMPACT, c->group, c->count, err);
+    c->count = 0;
+    c->bytes = c->rows = 0;
+    c->worth = false;
+    return status;
+}
+
+static sluice_status choose_fragment(choosing *c, uint32_t i, sluice_error *err)
+{
+    const st_fragment_info *info = &c->list->fragments[i].fragment;
+    uint64_t live = info->rows - c->list->dead_count[i];
+    bool due = false;
+    if (info->attached) /* a fold moves its rows: it may go without an edit */
+        return end_group(c, err);
+    PF_TRY(is_due(c, i, &due, err));
+    if (!due && (info->bytes >= c->aim / 2 || info->rows >= ROWS_AIMED_AT / 2))
+        return end_group(c, err);
+    c->group[c->count++] = i;
+    c->worth |= due;
+    c->rows += live;
+    c->bytes += (uint64_t)((double)info->bytes * ((double)live / (double)info->rows));
+    return c->bytes >= c->aim || c->rows >= ROWS_AIMED_AT ? end_group(c, err) : SLUICE_OK;
+}
+
+sluice_status optimize_choose(maintain_job *job, st_snapshot *base, const st_type_def *type, sluice_error *err)
+{
+    uint64_t aim = job->spec->options->fragment_bytes;
+    choosing c = {.job = job, .base = base, .type = type, .aim = aim ? aim : CO_FRAGMENT_BYTES};
+    sluice_status status;
+    PF_TRY(st_table_reader_get(base, type->table, &c.reader, err));
+    c.list = st_table_reader_list(c.reader);
+    c.group = malloc(((size_t)c.list->count + 1) * sizeof *c.group);
+    if (!c.group)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < c.list->count; i++)
+        PF_GOTO(status, done, choose_fragment(&c, i, err));
+    status = end_group(&c, err);
+done:
+    free(c.group);
+    return status;
+}
+
+/* ---- the tasks ---- */
+
+static sluice_status check_list(maintain_job *job, const maintain_item *item, sluice_error *err)
+{
+    st_table_reader *reader = NULL;
+    PF_TRY(st_table_reader_get(job->base, item->table, &reader, err));
+    for (uint32_t i = 0; i < item->count; i++)
+        if (job->work.fragments[item->first + i] >= st_table_reader_fragments(reader))
+            return pf_fail(err, SLUICE_INTERNAL, "a work list names a fragment that its base does not have");
+    return SLUICE_OK;
+}
+
+sluice_status optimize_task(maintain_job *job, uint32_t number, sluice_error *err)
+{
+    const maintain_item *item = &job->work.items[number];
+    const st_schema *schema = st_snapshot_view(job->base)->schema;
+    wk_compaction compaction = {.volume = job->spool.volume,
+                                .base = job->base,
+                                .type = st_schema_find_table(schema, item->table),
+                                .fragments = job->work.fragments + item->first,
+                                .count = item->count,
+                                .compress = job->spec->options->compress,
+                                .advance = maintain_advance,
+                                .advance_context = job};
+    st_edit edit = {0};
+    bool tried = false;
+    PF_TRY(check_list(job, item, err));
+    maintain_names(job, number, compaction.prefix, &compaction.number);
+    PF_TRY(wk_compact(&compaction, &edit, &tried, err));
+    sluice_status status = maintain_put_edit(job, number, &edit, err);
+    st_edit_free(&edit);
+    return status;
+}
+
+/* ---- the edit ---- */
+
+/* Behind what *edit has: takes the insides of `more` over. */
+static sluice_status append_edit(st_edit *edit, st_edit *more, sluice_error *err)
+{
+    st_edit_out *out = realloc(edit->out, ((size_t)edit->out_count + more->out_count + 1) * sizeof *out);
+    if (!out)
+        return pf_fail_memory(err);
+    edit->out = out;
+    st_edit_add *adds = realloc(edit->adds, ((size_t)edit->add_count + more->add_count + 1) * sizeof *adds);
+    if (!adds)
+        return pf_fail_memory(err);
+    edit->adds = adds;
+    for (uint32_t i = 0; i < more->add_count; i++)
+        PF_TRY(st_add_copy(&more->adds[i], &adds[edit->add_count++], err));
+    memcpy(out + edit->out_count, more->out, more->out_count * sizeof *out);
+    edit->out_count += more->out_count;
+    return SLUICE_OK;
+}
+
+/* Would this substitution hold at the write's base? */
+static sluice_status holds(const maintain_job *job, const co_write *write, const st_edit *edit, bool *ret_holds,
+                           sluice_error *err)
+{
+    const st_view *view = st_snapshot_view(write->base);
+    st_table_list list = {0};
+    sluice_error error = {0};
+    *ret_holds = true;
+    if (view->generation == job->work.generation)
+        return SLUICE_OK;
+    sluice_status status = st_table_try_edit(job->graph, view, edit, &list, &error);
+    st_table_list_free(&list);
+    *ret_holds = status == SLUICE_OK;
+    if (status != SLUICE_OK && status != SLUICE_WRITE_CONFLICT && err)
+        *err = error;
+    return status == SLUICE_WRITE_CONFLICT ? SLUICE_OK : status;
+}
+
+static sluice_status read_results(maintain_job *job, sluice_error *err)
+{
+    if (job->results)
+        return SLUICE_OK;
+    job->results = calloc((size_t)job->work.item_count + 1, sizeof *job->results);
+    if (!job->results)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < job->work.item_count; i++)
+        PF_TRY(maintain_get_edit(job, i, &job->results[i], err));
+    return SLUICE_OK;
+}
+
+sluice_status optimize_edit(maintain_job *job, co_write *write, uint32_t first, uint32_t end, st_edit *ret_edit,
+                            sluice_error *err)
+{
+    st_edit edit = {.table = job->work.items[first].table};
+    bool hold = false;
+    sluice_status status;
+    PF_TRY(read_results(job, err));
+    for (uint32_t i = first; i < end; i++)
+        PF_GOTO(status, done, append_edit(&edit, &job->results[i], err));
+    PF_GOTO(status, done, holds(job, write, &edit, &hold, err));
+    if (!hold) { /* something was taken away: the rest may still hold */
+        st_edit_free(&edit);
+        edit.table = job->work.items[first].table;
+        for (uint32_t i = first; i < end; i++) {
+            PF_GOTO(status, done, holds(job, write, &job->results[i], &hold, err));
+            if (hold)
+                PF_GOTO(status, done, append_edit(&edit, &job->results[i], err));
+        }
+    }
+    *ret_edit = edit;
+    return SLUICE_OK;
+done:
+    st_edit_free(&edit);
+    return status;
+}
