@@ -99,6 +99,8 @@ static sluice_status gather_types(graph_status *status, branch_status *branch, c
     for (uint32_t i = 0; i < view->table_count; i++) {
         const st_table_entry *entry = &view->tables[i];
         st_table_list list = {0};
+        if (!entry->live)
+            continue;
         PF_TRY(st_table_materialise(status->graph, view, entry->id, &list, err));
         type_status *type = &branch->types[branch->type_count++];
         *type = (type_status){.name = strdup(entry->name),

@@ -102,6 +102,11 @@ static bool fold_is_there(co_append *append, const st_fold *fold)
 static sluice_status check_objects(co_append *append, sluice_error *err)
 {
     st_delta *delta = append->delta;
+    if (st_delta_changes_schema(delta)) {
+        char path[ST_SCHEMA_PATH];
+        st_schema_path(&delta->new_schema, path);
+        PF_TRY(check_object(append, path, err));
+    }
     for (uint32_t i = 0; i < delta->edit_count; i++) {
         const struct st_delta_edit *edit = &delta->edits[i];
         PF_TRY(st_edit_objects(&edit->edit, check_object, append, err));

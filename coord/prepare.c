@@ -414,7 +414,7 @@ sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err
     PF_TRY(status);
     PF_TRY(PF_FAILPOINT(PREPARE_AFTER_PLAN, err));
     PF_TRY(co_run_check(run, err));
-    if (run->write.delta.edit_count == 0)
+    if (run->write.delta.edit_count == 0 && !st_delta_changes_schema(&run->write.delta))
         return nothing_to_do(run, err);
     PF_TRY(add_folds(run, err));
     PF_TRY(collect_tables(run, err));

@@ -76,9 +76,9 @@ typedef struct co_write {
     st_snapshot *base;    /* pinned, after A */
     uint32_t plan_number; /* new for each plan, also of another conductor of the job: staged names of a plan carry it */
     /* filled by the plan half: */
-    st_delta
-        delta;         /* the machine has filled commit's id, operation, request, kind, actor, message, minted time, and
-                        * the schema identity: the plan adds counts, edits, change sets. No edit: nothing to do, no commit */
+    st_delta delta;    /* the machine has filled commit's id, operation, request, kind, actor, message, minted time, and
+                        * the schema identity: the plan adds counts, edits, change sets, perhaps a new
+                        * schema. No edit and no new schema: nothing to do, no commit */
     co_read_set reads; /* incarnation, schema identity and head are there already */
     lk_gate_key *gates; /* malloc'd; the machine frees it */
     uint32_t gate_count;

@@ -283,12 +283,28 @@ static sluice_status append_slots(st_column_builder *builder, const st_column *f
     return st_append_values(builder, values + first * st_type_width(builder->type), count, err);
 }
 
+static sluice_status append_widened(st_column_builder *builder, const st_column *from, uint64_t first, uint64_t count,
+                                    sluice_error *err)
+{
+    for (uint64_t row = first; row < first + count; row++) {
+        if (st_column_is_null(from, row))
+            PF_TRY(st_append_null(builder, err));
+        else if (from->type == ST_INT32)
+            PF_TRY(st_append_i64(builder, ((const int32_t *)from->values)[row], err));
+        else
+            PF_TRY(st_append_f64(builder, (double)((const float *)from->values)[row], err));
+    }
+    return SLUICE_OK;
+}
+
 sluice_status st_append_slice(st_column_builder *builder, const st_column *from, uint64_t first, uint64_t count,
                               sluice_error *err)
 {
     uint64_t start = builder->length;
     uint64_t nulls = from->validity ? count - st_bits_count(from->validity, first, count) : 0;
 
+    if (st_type_widens(from->type, builder->type))
+        return append_widened(builder, from, first, count, err);
     PF_ASSERT(builder->type == from->type && first <= from->length && count <= from->length - first);
     if (!count)
         return SLUICE_OK;

@@ -93,10 +93,10 @@ static inline sluice_status st_append_bytes(st_column_builder *builder, const vo
 /* For a struct column: the builder of member i (append to each member once per row, then call st_append_struct). */
 st_column_builder *st_builder_child(st_column_builder *builder, uint32_t member);
 sluice_status st_append_struct(st_column_builder *builder, sluice_error *err);
-/* Appends row `row` of `from` (same type). */
+/* Appends row `row` of `from` (same type, or one that widens to the builder's). */
 sluice_status st_append_from(st_column_builder *builder, const st_column *from, uint64_t row, sluice_error *err);
-/* In bulk: rows [first, first + count) of `from` (same type); `count` fixed-width values (not bool) without nulls;
- * nulls. */
+/* In bulk: rows [first, first + count) of `from` (same or widening type); `count` fixed-width values (not bool) without
+ * nulls; nulls. */
 sluice_status st_append_slice(st_column_builder *builder, const st_column *from, uint64_t first, uint64_t count,
                               sluice_error *err);
 sluice_status st_append_values(st_column_builder *builder, const void *values, uint64_t count, sluice_error *err);

@@ -2,8 +2,8 @@
  * Scans (snapshot.h): batch by batch through the fragments of a table, in list order, then file order.
  *
  * Columns come as they lie in the mapped file, uncopied, unless rows of the batch are deleted: then the living ones are
- * copied together in stretches. A property that a fragment lacks (it was added later) is what it was said to be then,
- * or null. One fragment is open at a time.
+ * copied together in stretches; so are those of a property whose type was made wider. A property that a fragment lacks
+ * (it was added later) is what it was said to be then, or null. One fragment is open at a time.
  */
 #include "platform/check.h"
 #include "store/fragment/fragment_format.h"
@@ -208,10 +208,11 @@ static sluice_status fill_column(st_scan *scan, uint32_t i, uint32_t batch, cons
         return SLUICE_OK;
     }
     PF_TRY(st_fragment_column(scan->fragment, batch, (uint32_t)column->at, &scan->views[i], err));
-    if (scan->views[i].type != scan->specs[i].type)
+    bool widens = st_type_widens(scan->views[i].type, scan->specs[i].type); /* the property's type was made wider */
+    if (scan->views[i].type != scan->specs[i].type && !widens)
         return pf_fail(err, SLUICE_CORRUPT, "a column of table %llu is of another type than its property",
                        (unsigned long long)scan->type->table);
-    if (rows->dead_count == 0)
+    if (rows->dead_count == 0 && !widens)
         return SLUICE_OK;
     st_column from = scan->views[i];
     PF_TRY(own_builder(column, &scan->specs[i], err));

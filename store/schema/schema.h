@@ -117,6 +117,8 @@ void st_type_columns_free(st_column_spec *specs, uint32_t count);
 /* Names: 1..255 bytes of UTF-8 as INTERFACE says. */
 bool st_name_is_valid(const char *name, size_t length, bool property_of_edge);
 
+#define ST_SCHEMA_PATH 96
+void st_schema_path(const pf_sha256 *identity, char ret_path[ST_SCHEMA_PATH]);
 /* schema/<sha256>.json: written exclusively and synced with its folder (an existing equal one is synced and reused). */
 sluice_status st_schema_store(pf_volume *volume, const st_schema *schema, pf_sha256 *ret_identity, sluice_error *err);
 sluice_status st_schema_fetch(pf_volume *volume, const pf_sha256 *identity, st_schema **ret_schema, sluice_error *err);

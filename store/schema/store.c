@@ -13,28 +13,21 @@
 #define FOLDER     "schema"
 #define STORED_MAX (256u << 20)
 
-typedef struct place {
-    char name[PF_SHA256_TEXT + 8];
-    char path[PF_SHA256_TEXT + 16];
-} place;
-
-static place place_of(const pf_sha256 *identity)
+void st_schema_path(const pf_sha256 *identity, char ret_path[ST_SCHEMA_PATH])
 {
-    place place_;
     char text[PF_SHA256_TEXT];
     pf_sha256_text(identity, text);
-    (void)snprintf(place_.name, sizeof(place_.name), "%s.json", text);
-    (void)snprintf(place_.path, sizeof(place_.path), FOLDER "/%s", place_.name);
-    return place_;
+    (void)snprintf(ret_path, ST_SCHEMA_PATH, FOLDER "/%s.json", text);
 }
 
 static sluice_status read_stored(pf_volume *volume, const pf_sha256 *identity, pf_buffer *buffer, sluice_error *err)
 {
-    place at = place_of(identity);
+    char path[ST_SCHEMA_PATH];
     sluice_error probe = {0};
-    sluice_status status = st_document_read(volume, at.path, STORED_MAX, buffer, &probe);
+    st_schema_path(identity, path);
+    sluice_status status = st_document_read(volume, path, STORED_MAX, buffer, &probe);
     if (status == SLUICE_NOT_FOUND)
-        return pf_fail(err, SLUICE_CORRUPT, "%s is missing", at.path);
+        return pf_fail(err, SLUICE_CORRUPT, "%s is missing", path);
     if (status != SLUICE_OK) {
         if (err)
             *err = probe;
@@ -42,7 +35,7 @@ static sluice_status read_stored(pf_volume *volume, const pf_sha256 *identity, p
     }
     pf_sha256 found = pf_sha256_of(buffer->data, buffer->length);
     if (!pf_sha256_equal(&found, identity))
-        return pf_fail(err, SLUICE_CORRUPT, "%s does not have the digest that it is named by", at.path);
+        return pf_fail(err, SLUICE_CORRUPT, "%s does not have the digest that it is named by", path);
     return SLUICE_OK;
 }
 
@@ -65,11 +58,12 @@ sluice_status st_schema_store(pf_volume *volume, const st_schema *schema, pf_sha
     sluice_status status;
     PF_GOTO(status, done, st_schema_encode(schema, &text, err));
     *ret_identity = pf_sha256_of(text.data, text.length);
-    place at = place_of(ret_identity);
-    status = st_document_create(volume, FOLDER, at.name, text.data, text.length, &probe);
+    char path[ST_SCHEMA_PATH];
+    st_schema_path(ret_identity, path);
+    status = st_document_create(volume, FOLDER, path + sizeof(FOLDER), text.data, text.length, &probe);
     if (status == SLUICE_ALREADY_EXISTS) {
         PF_GOTO(status, done, read_stored(volume, ret_identity, &found, err));
-        status = rely_on(volume, at.path, err);
+        status = rely_on(volume, path, err);
     } else if (status != SLUICE_OK && err) {
         *err = probe;
     }

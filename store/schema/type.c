@@ -36,6 +36,11 @@ int st_type_parse(const char *name, st_type *ret_type)
     return 0;
 }
 
+int st_type_widens(st_type from, st_type to)
+{
+    return (from == ST_INT32 && to == ST_INT64) || (from == ST_FLOAT32 && to == ST_FLOAT64);
+}
+
 size_t st_type_width(st_type type)
 {
     return (size_t)type < TYPE_COUNT ? types[type].width : 0;

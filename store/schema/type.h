@@ -28,6 +28,9 @@ typedef enum st_type {
 
 const char *st_type_name(st_type type);                 /* "int64", ...; "row id", "commit id", "struct" for ours */
 int st_type_parse(const char *name, st_type *ret_type); /* 1 when `name` is a property type of the schema file */
-size_t st_type_width(st_type type);                     /* bytes per value; 0 for bool (a bit), string, bytes, struct */
+/* Can every value of one type be told in the other, so that fragments of it need not be written again? int32 in int64,
+ * float32 in float64. */
+int st_type_widens(st_type from, st_type to);
+size_t st_type_width(st_type type); /* bytes per value; 0 for bool (a bit), string, bytes, struct */
 
 #endif

@@ -63,6 +63,23 @@ sluice_status st_entries_make(st_entries *entries, const st_schema *schema, slui
     return SLUICE_OK;
 }
 
+sluice_status st_entries_adopt(st_entries *entries, const st_schema *schema, sluice_error *err)
+{
+    for (uint32_t i = 0; i < entries->count; i++) {
+        st_table_entry *entry = &entries->items[i];
+        const st_type_def *type = st_schema_find_table(schema, entry->id);
+        entry->live = entry->live && type != NULL;
+        if (!entry->live || strcmp(entry->name, type->name) == 0)
+            continue;
+        char *name = strdup(type->name);
+        if (!name)
+            return pf_fail_memory(err);
+        free(entry->name);
+        entry->name = name;
+    }
+    return st_entries_make(entries, schema, err);
+}
+
 bool st_edit_added(const st_edit *edit, uint64_t *ret_rows, uint64_t *ret_bytes)
 {
     *ret_rows = *ret_bytes = 0;

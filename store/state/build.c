@@ -1,6 +1,7 @@
 /*
  * Building a generation (state.h): deltas become commits, edits get their ids, table entries their new state, pages
- * their places. Runs in G under the publish lock, so it reads nothing but what it is given.
+ * their places. Runs in G under the publish lock, so it reads nothing but what it is given (and
+ * a new schema).
  *
  * Slots bound here and nowhere else (OW-035): number, parents, index, times, first row ids, totals, pages, skip
  * pointers.
@@ -21,7 +22,8 @@ typedef struct generation_build {
     pf_buffer *bytes;
     pf_buffer scratch;
     st_entries entries;
-    uint64_t *changed; /* table ids whose entry is another now, in any order, with repetitions */
+    st_schema *new_schema; /* NULL: the head's */
+    uint64_t *changed;     /* table ids whose entry is another now, in any order, with repetitions */
     uint32_t changed_count, changed_capacity;
     uint32_t page_capacity;
 } generation_build;
@@ -32,6 +34,7 @@ static void build_free(generation_build *build)
     st_attachments_free(&build->attachments);
     pf_buffer_free(&build->scratch);
     st_entries_free(&build->entries);
+    st_schema_free(build->new_schema);
     free(build->changed);
 }
 
@@ -98,7 +101,8 @@ static sluice_status add_edit(generation_build *build, const struct st_delta_edi
     else
         PF_TRY(attach_edit(build, &from->edit, &ret->attachment, err));
     PF_TRY(bind_rows(build, &from->edit, ret, err));
-    PF_TRY(st_entries_apply(&build->entries, build->head->schema, &from->edit, &place, &changed, &made, err));
+    PF_TRY(st_entries_apply(&build->entries, build->new_schema ? build->new_schema : build->head->schema, &from->edit,
+                            &place, &changed, &made, err));
     return note_changed(build, from->edit.table, err);
 }
 
@@ -126,6 +130,8 @@ static sluice_status add_commit(generation_build *build, const st_delta *delta, 
     if (!pf_sha256_equal(&delta->schema_identity, &generation->schema_identity))
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the schema changed since the write was prepared");
     generation->commit_count++;
+    if (build->new_schema)
+        generation->schema_identity = delta->new_schema;
     PF_TRY(copy_commit(delta, commit, err));
     commit->delta = st_delta_digest(delta);
     commit->parents[0] = generation->head;
@@ -261,6 +267,25 @@ static sluice_status choose_block(generation_build *build, st_delta *const *delt
     return SLUICE_OK;
 }
 
+/* A change of schema is a generation of its own, so that no state between two commits has another schema than its
+ * generation. All entries are written anew. */
+static sluice_status adopt_schema(generation_build *build, st_graph *graph, st_delta *const *deltas, uint32_t count,
+                                  sluice_error *err)
+{
+    bool changes = false;
+    for (uint32_t i = 0; i < count; i++)
+        changes = changes || st_delta_changes_schema(deltas[i]);
+    if (!changes)
+        return SLUICE_OK;
+    if (count > 1)
+        return pf_fail(err, SLUICE_INTERNAL, "a change of schema in a group");
+    PF_TRY(st_schema_fetch(st_graph_volume(graph), &deltas[0]->new_schema, &build->new_schema, err));
+    PF_TRY(st_entries_adopt(&build->entries, build->new_schema, err));
+    for (uint32_t i = 0; i < build->entries.count; i++)
+        PF_TRY(note_changed(build, build->entries.items[i].id, err));
+    return SLUICE_OK;
+}
+
 sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta *const *deltas, uint32_t count,
                                   uint64_t new_row_block, pf_buffer *ret_manifest, pf_buffer *ret_attachments,
                                   sluice_error *err)
@@ -271,6 +296,7 @@ sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta
     PF_GOTO(status, done, st_graph_log(graph, head->incarnation, &log, err));
     PF_GOTO(status, done, start(&build, count, err));
     PF_GOTO(status, done, choose_block(&build, deltas, count, new_row_block, err));
+    PF_GOTO(status, done, adopt_schema(&build, graph, deltas, count, err));
     for (uint32_t i = 0; i < count; i++)
         PF_GOTO(status, done, add_commit(&build, deltas[i], err));
     for (uint32_t i = 0; i < count; i++)

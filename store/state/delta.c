@@ -24,6 +24,12 @@ void st_delta_free(st_delta *delta)
     *delta = (st_delta){0};
 }
 
+bool st_delta_changes_schema(const st_delta *delta)
+{
+    static const pf_sha256 none;
+    return !pf_sha256_equal(&delta->new_schema, &none);
+}
+
 static sluice_status get_edit(void *context, uint32_t at, const st_edit **ret_edit, sluice_error *err)
 {
     const st_delta *delta = context;
@@ -84,6 +90,8 @@ sluice_status st_delta_encode(const st_delta *delta, pf_buffer *buffer, sluice_e
     if (commit->rejected > 0)
         st_put_u64(&json, "rejected", commit->rejected);
     st_put_sha256(&json, "schema", &delta->schema_identity);
+    if (st_delta_changes_schema(delta))
+        st_put_sha256(&json, "new_schema", &delta->new_schema);
     st_json_name(&json, "edits");
     st_json_array(&json);
     for (uint32_t i = 0; i < delta->edit_count; i++)
@@ -168,6 +176,8 @@ static sluice_status read_document(const cJSON *document, void *value, sluice_er
     PF_TRY(st_json_check_format(document, "sluice-delta/1", err));
     PF_TRY(read_commit(document, &delta->commit, err));
     PF_TRY(st_json_get_sha256(document, "schema", &delta->schema_identity, err));
+    if (cJSON_GetObjectItemCaseSensitive(document, "new_schema"))
+        PF_TRY(st_json_get_sha256(document, "new_schema", &delta->new_schema, err));
     PF_TRY(st_take_list(document, "edits", sizeof(*delta->edits), &list, &edits, err));
     delta->edits = edits;
     cJSON_ArrayForEach(item, list)

@@ -323,7 +323,9 @@ sluice_status st_receipt_find(st_graph *graph, st_log *log, const pf_id *operati
 /* What a write contributes; made in Prepare, never changed afterwards (its digest is checked in G). */
 typedef struct st_delta {
     st_commit commit;          /* id, operation, request, kind, actor, message, minted, counts; the rest bound in G */
-    pf_sha256 schema_identity; /* unchanged: the base's */
+    pf_sha256 schema_identity; /* the base's */
+    pf_sha256
+        new_schema; /* the schema that stands from this commit on; zero: the same. Then it is alone in its group */
     struct st_delta_edit {
         st_edit edit;
         bool staged;      /* else attached */
@@ -336,6 +338,7 @@ typedef struct st_delta {
     uint32_t fold_count;
 } st_delta;
 void st_delta_free(st_delta *delta); /* its insides; safe on a zeroed one */
+bool st_delta_changes_schema(const st_delta *delta);
 sluice_status st_delta_encode(const st_delta *delta, pf_buffer *buffer, sluice_error *err); /* for intents; canonical */
 sluice_status st_delta_decode(const void *bytes, size_t length, st_delta *ret_delta, sluice_error *err);
 /* SHA-256 of the encoding, which leaves slots out. Without memory: a random digest, which equals none. */
