@@ -50,7 +50,7 @@ static const cli_option load_options[LOAD_OPTIONS] = {
     [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
     [LOAD_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
     [LOAD_FORMAT] = {"format", 0, CLI_TEXT, "F",
-                     "csv, tsv, arrow or arrows, with .gz or .zst if compressed (default: by name; csv for -)"},
+                     "csv, tsv, jsonl, arrow or arrows, with .gz or .zst if compressed (default: by name; csv for -)"},
     [LOAD_DELIMITER] = {"delimiter", 0, CLI_BYTE, "C", "between fields (default: comma; tab for .tsv)"},
     [LOAD_QUOTE] = {"quote", 0, CLI_BYTE, "C", "around fields (default: \")"},
     [LOAD_ESCAPE] = {"escape", 0, CLI_BYTE, "C", "before a quote inside quotes (default: none, a quote is doubled)"},

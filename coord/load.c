@@ -58,7 +58,7 @@ static void find_header(load_spec *spec, uint32_t number)
     input->has_header = has_header && !input->dialect.no_header;
     input->header_of = number;
     for (uint32_t i = 0; has_header && input->dialect.header_first_only && i < number; i++)
-        if (strcmp(spec->inputs[i].type, input->type) == 0) {
+        if (spec->inputs[i].format == input->format && strcmp(spec->inputs[i].type, input->type) == 0) {
             input->has_header = false;
             input->header_of = i;
             return;
@@ -74,10 +74,6 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
     input->path = given->path;
     PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &input->packing,
                               err));
-    const wk_format_ops *format = wk_format_find(input->format);
-    if (format == NULL)
-        return pf_fail_private(err, SLUICE_USAGE, "an input is of a format that this version does not load",
-                               "%s: this version loads CSV, TSV and Arrow", given->path);
     find_header(spec, number);
     PF_TRY(pf_input_open(given->path, &input->file, err));
     for (uint32_t i = 0; i < number; i++)
@@ -101,6 +97,23 @@ static void close_spec(load_spec *spec)
     *spec = (load_spec){0};
 }
 
+/* Flags of CSV that no input can heed are a mistake. */
+static sluice_status check_flags(const load_spec *spec, sluice_error *err)
+{
+    const wk_dialect *given = &spec->options->dialect;
+    bool flags = given->delimiter || given->quote || given->escape || given->null_token || given->no_header ||
+                 given->header_first_only || given->columns;
+
+    for (uint32_t i = 0; i < spec->input_count; i++)
+        if (spec->inputs[i].format == WK_FORMAT_CSV)
+            return SLUICE_OK;
+    if (!flags)
+        return SLUICE_OK;
+    return pf_fail(err, SLUICE_USAGE,
+                   "--delimiter, --quote, --escape, --null, --no-header, --columns and --header are for CSV, and no "
+                   "input is CSV");
+}
+
 static sluice_status open_spec(const co_load_options *options, load_spec *spec, sluice_error *err)
 {
     *spec = (load_spec){.options = options, .branch = options->branch ? options->branch : "main"};
@@ -115,7 +128,7 @@ static sluice_status open_spec(const co_load_options *options, load_spec *spec, 
     spec->input_count = options->input_count;
     for (uint32_t i = 0; i < options->input_count; i++)
         PF_TRY(open_input(spec, i, err));
-    return SLUICE_OK;
+    return check_flags(spec, err);
 }
 
 /* Unknown types, before any work. */

@@ -294,26 +294,36 @@ bool st_tokens_skip(st_tokens *tokens, const st_token *token)
     return true;
 }
 
-sluice_status st_token_decode(const st_token *token, pf_buffer *buffer, sluice_error *err)
+size_t st_token_decode_to(const st_token *token, char *to)
 {
     PF_ASSERT(token->kind == ST_TOKEN_NAME || token->kind == ST_TOKEN_STRING);
     const char *p = token->text, *end = token->text + token->length;
+    char *begin = to;
     while (p < end) {
         const char *stop = token->escaped ? memchr(p, '\\', (size_t)(end - p)) : NULL;
         if (!stop)
             stop = end;
-        PF_TRY(pf_buffer_append(buffer, p, (size_t)(stop - p), err));
+        memmove(to, p, (size_t)(stop - p));
+        to += stop - p;
         p = stop;
         if (p == end)
             break;
         uint32_t point = 0;
         size_t length = 0;
         const char *problem;
-        uint8_t bytes[4];
         PF_ALWAYS(read_escape(p + 1, end, &point, &length, &problem)); /* checked when the token was read */
-        PF_TRY(pf_buffer_append(buffer, bytes, st_utf8_put(point, bytes), err));
+        to += st_utf8_put(point, (uint8_t *)to);                       /* shorter than any escape */
         p += 1 + length;
     }
+    return (size_t)(to - begin);
+}
+
+sluice_status st_token_decode(const st_token *token, pf_buffer *buffer, sluice_error *err)
+{
+    if (token->length == 0)
+        return SLUICE_OK;
+    PF_TRY(pf_buffer_reserve(buffer, token->length, err));
+    buffer->length += st_token_decode_to(token, (char *)buffer->data + buffer->length);
     return SLUICE_OK;
 }
 

@@ -55,6 +55,9 @@ bool st_tokens_next(st_tokens *tokens, st_token *ret_token);
 bool st_tokens_skip(st_tokens *tokens, const st_token *token);
 /* Appends a name or string with its escapes resolved (UTF-8). */
 sluice_status st_token_decode(const st_token *token, pf_buffer *buffer, sluice_error *err);
+/* Writes the same to `to`, which has room for token->length bytes and may be where the text itself begins; returns the
+ * length, never more than token->length. */
+size_t st_token_decode_to(const st_token *token, char *to);
 /* Is it this ASCII name? (Compares decoded text; allocates nothing when there are no escapes.) */
 bool st_token_is(const st_token *token, const char *name);
 

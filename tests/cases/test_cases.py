@@ -10,9 +10,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-JSON_LINES = "JSON Lines"
 LATER = {
-    "R025": JSON_LINES, "R047": JSON_LINES, "R066": JSON_LINES, "R068": JSON_LINES, "R070": JSON_LINES,
     "R157": "merge", "R171": "upsert",
     "R163": "merge and schema changes",
 }

@@ -2,13 +2,7 @@
 
 const wk_format_ops *wk_format_find(wk_format format)
 {
-    switch (format) {
-    case WK_FORMAT_CSV:
-        return &wk_csv_ops;
-    case WK_FORMAT_ARROW:
-        return &wk_arrow_ops;
-    case WK_FORMAT_JSONL:
-        break;
-    }
-    return NULL;
+    static const wk_format_ops *const all[] = {
+        [WK_FORMAT_CSV] = &wk_csv_ops, [WK_FORMAT_JSONL] = &wk_jsonl_ops, [WK_FORMAT_ARROW] = &wk_arrow_ops};
+    return all[format];
 }

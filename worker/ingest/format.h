@@ -66,8 +66,7 @@ typedef struct wk_format_ops {
     const char *(*text)(const wk_input *input, wk_record *record, uint32_t i, size_t *ret_length);
 } wk_format_ops;
 
-extern const wk_format_ops wk_arrow_ops, wk_csv_ops;
-/* NULL for a format that is not read. */
+extern const wk_format_ops wk_csv_ops, wk_jsonl_ops, wk_arrow_ops;
 const wk_format_ops *wk_format_find(wk_format format);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * CSV as a format: columns by the header, records by the record reader (csv.h), fields into rows.
  */
-#include "worker/ingest/locate.h"
 #include "worker/ingest/rows_build.h"
+#include "worker/ingest/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,41 +16,18 @@ static void prepare(wk_input *input)
     wk_lexer_make(&input->lexer, input->dialect);
 }
 
-static void scan(const wk_input *input, const uint8_t *bytes, size_t length, size_t offset, size_t piece, int next,
-                 wk_boundaries *ret_boundaries)
-{
-    wk_boundary_chunk(&input->lexer, bytes, length, offset, piece, next, ret_boundaries);
-}
-
-static sluice_status join(const wk_input *input, const wk_boundaries *boundaries, uint32_t count, wk_chunk *ret_chunks,
-                          wk_shape *ret_shape, sluice_error *err)
-{
-    (void)input;
-    (void)err;
-    wk_boundaries_join(boundaries, count, ret_chunks, ret_shape);
-    return SLUICE_OK;
-}
-
 /* ---- columns ---- */
 
 static sluice_status read_header(const wk_input *owner, pf_buffer *storage, wk_name **ret_names, uint32_t *ret_count,
                                  wk_fault *fault, sluice_error *err)
 {
-    uint64_t mark = 0;
-    sluice_error error = {0};
-    sluice_status status = wk_source_skip_mark(&owner->source, &mark, &error);
+    uint64_t begin = 0;
 
-    fault->line = 1;
-    if (status == SLUICE_OK)
-        return wk_header_read(&owner->lexer, &owner->source, mark, storage, ret_names, ret_count, &fault->line, fault,
-                              err);
-    if (status == SLUICE_INPUT_SYNTAX) {
-        wk_fault_from_error(fault, &error);
+    PF_TRY(wk_text_begin(&owner->source, &begin, fault, err));
+    if (fault->present)
         return SLUICE_OK;
-    }
-    if (err)
-        *err = error;
-    return status;
+    return wk_header_read(&owner->lexer, &owner->source, begin, storage, ret_names, ret_count, &fault->line, fault,
+                          err);
 }
 
 static sluice_status map(const wk_input *input, const wk_input *owner, wk_columns *columns, wk_fault *ret_fault,
@@ -205,8 +182,8 @@ static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, slui
 
 const wk_format_ops wk_csv_ops = {.has_header = true,
                                   .prepare = prepare,
-                                  .scan = scan,
-                                  .join = join,
+                                  .scan = wk_text_scan,
+                                  .join = wk_text_join,
                                   .map = map,
                                   .open = open_reader,
                                   .next = next,

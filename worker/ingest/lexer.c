@@ -72,6 +72,22 @@ void wk_lexer_make(wk_lexer *lexer, const wk_dialect *dialect)
     fill_table(lexer);
 }
 
+void wk_lexer_make_lines(wk_lexer *lexer)
+{
+    memset(lexer, 0, sizeof *lexer);
+    lexer->delimiter = lexer->quote = lexer->escape = '\n';
+    lexer->class_of['\n'] = WK_CLASS_LF;
+    lexer->class_of[' '] = lexer->class_of['\t'] = lexer->class_of['\r'] = WK_CLASS_DELIMITER; /* a blank */
+    fill_all(lexer->step[WK_LEX_RECORD_START], WK_LEX_PLAIN | WK_LEX_BEGIN);
+    lexer->step[WK_LEX_RECORD_START][WK_CLASS_DELIMITER] = WK_LEX_RECORD_START;
+    lexer->step[WK_LEX_RECORD_START][WK_CLASS_LF] = WK_LEX_RECORD_START;
+    /* No other state is ever entered; for the boundary pass, which enters all, they are as a line's inside. */
+    for (unsigned state = WK_LEX_RECORD_START + 1; state < WK_LEX_STATES; state++) {
+        fill_all(lexer->step[state], WK_LEX_PLAIN);
+        lexer->step[state][WK_CLASS_LF] = WK_LEX_RECORD_START | WK_LEX_FIELD | WK_LEX_END;
+    }
+}
+
 #if defined(__SSE2__)
 
 static inline unsigned match_mask(__m128i block, uint8_t byte)

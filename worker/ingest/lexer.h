@@ -65,6 +65,9 @@ typedef struct wk_lexer {
 
 /* The dialect must be resolved (wk_dialect_resolve). */
 void wk_lexer_make(wk_lexer *lexer, const wk_dialect *dialect);
+/* The lexer of lines: a record is a line with one field; a line of spaces, tabs and CR alone is none. Neither quotes
+ * nor CR mean anything. */
+void wk_lexer_make_lines(wk_lexer *lexer);
 /* The first byte at or behind `at` that can end or change a plain field (delimiter, CR, LF, escape); `end` when none.
  */
 const uint8_t *wk_lex_skip_plain(const wk_lexer *lexer, const uint8_t *at, const uint8_t *end);

@@ -14,7 +14,12 @@ typedef enum wk_field_flag {
     WK_FIELD_QUOTED = 1,
     WK_FIELD_REWRITE = 2, /* not yet resolved doubled quotes or escapes */
     WK_FIELD_JUNK = 4,    /* text behind the closing quote */
-    WK_FIELD_BARE_CR = 8
+    WK_FIELD_BARE_CR = 8,
+    WK_FIELD_NUMBER = 16, /* JSON, beside its strings, which are quoted */
+    WK_FIELD_WORD = 32,   /* true, false */
+    WK_FIELD_NULL = 64,
+    WK_FIELD_LIST = 128,
+    WK_FIELD_OBJECT = 256
 } wk_field_flag;
 
 typedef struct wk_field {
@@ -34,6 +39,7 @@ typedef struct wk_record {
     bool unclosed;  /* the file ended inside quotes that opened at offset open_quote and on line open_line */
     uint64_t open_quote, open_line;
     const struct wk_mapping *mapping; /* what its fields are (set by the reader of a chunk) */
+    const wk_fault *fault;            /* what is wrong with it as a whole (then it has no mapping); NULL: nothing */
 } wk_record;
 
 #endif

@@ -1,6 +1,7 @@
 #include "worker/ingest/stage.h"
 
 #include "platform/check.h"
+#include "worker/ingest/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
