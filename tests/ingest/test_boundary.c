@@ -129,6 +129,39 @@ static void a_cr_at_the_end_of_a_chunk_waits_for_the_next_byte(void **state)
     }
 }
 
+static void lines_begin_at_their_first_byte_that_is_no_blank(void **state)
+{
+    (void)state;
+    static const char bytes[] = " \t\r\n\nxx\"";
+    static char text[TEXT_MAX + 1 + WK_LEX_SLACK];
+    static wk_chunk chunks[TEXT_MAX + 1];
+    wk_lexer lexer;
+    uint64_t seed = 3;
+
+    wk_lexer_make_lines(&lexer);
+    for (unsigned round = 0; round < 500; round++) {
+        size_t length = ref_random(&seed) % 100;
+        ref_record records[100];
+        ref_file want = {.records = records};
+        bool inside = false;
+        memset(text, 0, sizeof text);
+        for (size_t i = 0; i < length; i++) {
+            char byte = text[i] = bytes[ref_random(&seed) % (sizeof bytes - 1)];
+            if (!inside && (byte == 'x' || byte == '"')) {
+                records[want.count++] = (ref_record){.offset = i};
+                inside = true;
+            }
+            inside &= byte != '\n';
+            want.lines += byte == '\n';
+        }
+        for (size_t size = 1; size <= 32; size++) {
+            wk_shape shape;
+            uint32_t count = chunks_of(&lexer, text, length, size, 1 + ref_random(&seed) % 20, chunks, &shape);
+            compare(chunks, count, &shape, size, text, &want);
+        }
+    }
+}
+
 static void the_digest_is_of_the_bytes_and_of_nothing_else(void **state)
 {
     (void)state;
@@ -165,6 +198,7 @@ int main(void)
         cmocka_unit_test(random_texts_are_cut_at_every_size_to_one_result),
         cmocka_unit_test(a_long_text_crosses_blocks_of_both_lengths),
         cmocka_unit_test(a_cr_at_the_end_of_a_chunk_waits_for_the_next_byte),
+        cmocka_unit_test(lines_begin_at_their_first_byte_that_is_no_blank),
         cmocka_unit_test(the_digest_is_of_the_bytes_and_of_nothing_else),
         cmocka_unit_test(a_byte_order_mark_is_passed_over),
     };

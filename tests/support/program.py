@@ -35,7 +35,7 @@ class Result:
     @property
     def lines(self):
         """Standard output as JSON Lines."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        return [json.loads(line) for line in self.out.split("\n") if line]
 
     @property
     def error(self):
