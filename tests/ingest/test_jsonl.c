@@ -160,8 +160,7 @@ static void a_nul_byte_is_refused_wherever_it_stands(void **state)
 {
     (void)state;
     static const char text[] = "{\"id\":1,\"s\":\"a\0\"}\n{\"id\"\0:2}\n\0\n{\"id\":3}\n";
-    table_request request = {
-        .schema = schema, .type = "P", .name = "t.jsonl", .text = text, .length = sizeof text - 1};
+    table_request request = {.schema = schema, .type = "P", .name = "t.jsonl", .text = text, .length = sizeof text - 1};
     char *got = table_read(&request);
     assert_string_equal(got, "1.1 INPUT_SYNTAX not one JSON object: U+0000 in a string (byte 15 of the record)\n"
                              "2.1 INPUT_SYNTAX not one JSON object: no \":\" behind a name (byte 6 of the record)\n"
@@ -175,17 +174,17 @@ static void depth_and_number_of_names_have_their_limits(void **state)
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
-    fprintf(out, "{\"id\":1,\"z\":");
+    (void)fprintf(out, "{\"id\":1,\"z\":");
     for (unsigned i = 0; i < 100000; i++)
-        fputc('[', out);
-    fprintf(out, "\n{\"id\":2");
+        (void)fputc('[', out);
+    (void)fprintf(out, "\n{\"id\":2");
     for (unsigned i = 0; i < 65536; i++)
-        fprintf(out, ",\"n%u\":%u", i, i);
-    fprintf(out, "}\n{\"id\":3");
+        (void)fprintf(out, ",\"n%u\":%u", i, i);
+    (void)fprintf(out, "}\n{\"id\":3");
     for (unsigned i = 0; i < 65535; i++)
-        fprintf(out, ",\"n%u\":%u", i, i);
-    fprintf(out, "}\n");
-    fclose(out);
+        (void)fprintf(out, ",\"n%u\":%u", i, i);
+    (void)fprintf(out, "}\n");
+    (void)fclose(out);
     table_request request = {.schema = schema, .type = "P", .name = "t.jsonl", .text = text, .ignore_unknown = true};
     char *got = table_read(&request);
     assert_string_equal(got, "1.1 INPUT_SYNTAX not one JSON object: nested too deeply (byte 44 of the record)\n"
@@ -202,11 +201,11 @@ static void many_different_lists_of_names_keep_their_meaning(void **state)
     FILE *out = open_memstream(&text, &length), *expect = open_memstream(&want, &want_length);
     for (unsigned i = 0; i < 3000; i++) { /* unknown names make the lists differ */
         unsigned kind = i * 7 % 500;
-        fprintf(out, "{\"u%u\":0,\"%s\":\"a%u\",\"id\":%u}\n", kind, kind % 2 ? "s" : "t", i, i);
-        fprintf(expect, kind % 2 ? "[%u][a%u][-]\n" : "[%u][-][a%u]\n", i, i);
+        (void)fprintf(out, "{\"u%u\":0,\"%s\":\"a%u\",\"id\":%u}\n", kind, kind % 2 ? "s" : "t", i, i);
+        (void)fprintf(expect, kind % 2 ? "[%u][a%u][-]\n" : "[%u][-][a%u]\n", i, i);
     }
-    fclose(out);
-    fclose(expect);
+    (void)fclose(out);
+    (void)fclose(expect);
     table_request request = {.schema = schema, .type = "P", .name = "t.jsonl", .text = text, .ignore_unknown = true};
     char *got = table_read(&request);
     assert_string_equal(got, want);
