@@ -34,8 +34,8 @@ enum {
     LOAD_OPTIONS
 };
 static const cli_option load_options[LOAD_OPTIONS] = {
-    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert|overwrite",
-                   "insert: an existing key is an error; overwrite: replaces the whole types"},
+    [LOAD_MODE] = {"mode", 0, CLI_CHOICE, "insert|upsert|overwrite",
+                   "an existing key is an error, or is updated; or the whole types are replaced"},
     [LOAD_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to write (default: main)"},
     [LOAD_WORKERS] = {"workers", 0, CLI_NUMBER, "N",
                       "worker processes (default: SLUICE_WORKERS, else one per processor)"},
@@ -127,7 +127,7 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
                                     .header_first_only = cli_option_value(run, LOAD_HEADER)->number == 1,
                                     .columns = cli_text_or(run, LOAD_COLUMNS, NULL),
                                     .format = cli_text_or(run, LOAD_FORMAT, NULL)};
-    options->mode = cli_option_value(run, LOAD_MODE)->number == 1 ? CO_LOAD_OVERWRITE : CO_LOAD_INSERT;
+    options->mode = (co_load_mode)cli_option_value(run, LOAD_MODE)->number; /* the words are in the order of the enum */
     options->workers = (unsigned)cli_option_value(run, LOAD_WORKERS)->number;
     options->memory = cli_option_value(run, LOAD_MEMORY)->number;
     options->compress = cli_option_value(run, LOAD_COMPRESS)->given;

@@ -45,8 +45,8 @@ static sluice_status refuse_later(const co_load_options *options, sluice_error *
 {
     if (options->input_count == 0)
         return pf_fail(err, SLUICE_USAGE, "there is no input to load");
-    if (options->mode == CO_LOAD_UPSERT)
-        return pf_fail(err, SLUICE_USAGE, "this version does not load in mode upsert");
+    if (options->mode == CO_LOAD_UPSERT && options->skip_bad_rows)
+        return pf_fail(err, SLUICE_USAGE, "--on-error skip goes with the modes insert and overwrite");
     return SLUICE_OK;
 }
 
@@ -131,6 +131,17 @@ static sluice_status open_spec(const co_load_options *options, load_spec *spec, 
     return check_flags(spec, err);
 }
 
+/* An upsert goes by keys. */
+static sluice_status check_mode(const load_spec *spec, const st_type_def *type, sluice_error *err)
+{
+    if (spec->options->mode != CO_LOAD_UPSERT || (type->edge ? type->identity == ST_EDGE_KEYED : type->key_count > 0))
+        return SLUICE_OK;
+    (void)pf_fail_private(err, SLUICE_USAGE, "an input is of a type without a key, which no upsert can find",
+                          "type %s has no key: --mode upsert cannot tell which rows are there already", type->name);
+    pf_hint(err, "--mode insert adds the rows, --mode overwrite replaces them all");
+    return SLUICE_USAGE;
+}
+
 /* Unknown types, before any work. */
 static sluice_status find_types(st_graph *graph, load_spec *spec, sluice_error *err)
 {
@@ -142,6 +153,8 @@ static sluice_status find_types(st_graph *graph, load_spec *spec, sluice_error *
     for (uint32_t i = 0; i < spec->input_count && status == SLUICE_OK; i++) {
         status = st_snapshot_type(snapshot, spec->inputs[i].type, &type, err);
         spec->inputs[i].table = status == SLUICE_OK ? type->table : 0;
+        if (status == SLUICE_OK)
+            status = check_mode(spec, type, err);
     }
     st_snapshot_close(snapshot);
     return status;

@@ -56,14 +56,15 @@ static void take_words(key_words *words, wk_record *record)
     }
 }
 
-static sluice_status visit(load_job *job, uint32_t item, uint64_t position, wk_record_fn *each, void *context,
-                           sluice_error *err)
+static sluice_status visit(load_job *job, const wk_catalogue *rows, uint32_t item, uint64_t position,
+                           wk_record_fn *each, void *context, sluice_error *err)
 {
-    const wk_staged *staged = &job->catalogue.items[item];
-    uint64_t record = wk_staged_record(staged, position);
+    const wk_staged *staged = &rows->items[item];
+    uint64_t record;
     wk_chunk_view view;
 
     PF_TRY(load_places_get(job, err));
+    PF_TRY(wk_catalogue_record(rows, item, position, &record, err));
     view = load_chunk_view(job, staged->argument, staged->chunk);
     return wk_chunk_visit(&view, &record, 1, each, context, err);
 }
@@ -80,14 +81,15 @@ static sluice_status take_line(void *context, wk_record *record, sluice_error *e
 /* "line 5", "line 5 of other.csv". */
 static sluice_status other_place(load_job *job, const wk_event *event, char *ret_text, size_t room, sluice_error *err)
 {
-    const wk_staged *other = &job->catalogue.items[event->other_item];
+    const wk_catalogue *rows = load_probe_rows(job, &job->plan.probes[event->probe]);
+    const wk_staged *other = &rows->items[event->other_item];
     uint64_t line = 0;
 
     if (job->spec->options->skip_bad_rows) /* there may be many: the row tasks have kept the lines */
         PF_TRY(load_line_get(job, event->other_item, event->other_position, &line, err));
     else
-        PF_TRY(visit(job, event->other_item, event->other_position, take_line, &line, err));
-    bool same = other->argument == job->catalogue.items[event->item].argument;
+        PF_TRY(visit(job, rows, event->other_item, event->other_position, take_line, &line, err));
+    bool same = other->argument == rows->items[event->item].argument;
     (void)snprintf(ret_text, room, "line %" PRIu64 "%s%s", line, same ? "" : " of ",
                    same ? "" : job->spec->inputs[other->argument].path);
     return SLUICE_OK;
@@ -141,7 +143,8 @@ sluice_status load_fault_of_record(load_job *job, const wk_event *event, wk_reco
                                    sluice_error *err)
 {
     const wk_probe *probe = &job->plan.probes[event->probe];
-    key_words words = {.job = job, .input = job->catalogue.items[event->item].argument, .plan = &probe->plan};
+    key_words words = {
+        .job = job, .input = load_probe_rows(job, probe)->items[event->item].argument, .plan = &probe->plan};
     char other[WK_FAULT_TEXT] = "";
 
     *ret_fault = (wk_fault){0};
@@ -176,7 +179,8 @@ sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault
     *ret_fault = (wk_fault){0};
     if (job->plan.probes[event->probe].rule == WK_RULE_STRANDED)
         return load_fault_of_stranded(job, event, ret_fault, err);
-    return visit(job, event->item, event->position, take_fault, &at, err);
+    return visit(job, load_probe_rows(job, &job->plan.probes[event->probe]), event->item, event->position, take_fault,
+                 &at, err);
 }
 
 sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err)

@@ -67,6 +67,8 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
         return load_boundary_task(job, index, err);
     if (phase == LOAD_REJECTS)
         return load_reject_task(job, index, err);
+    if (phase == LOAD_COMPLETE)
+        return load_complete_task(job, index, err);
     if (phase >= LOAD_PROBES)
         return load_probe_task(job, phase, index, err);
     PF_TRY(load_payload_get(job, phase - LOAD_ROWS, err));
@@ -74,26 +76,6 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
 }
 
 /* ---- the payload half ---- */
-
-/* Every name that the row tasks made is durable before anything names it. */
-static sluice_status sync_folders(const load_job *job, sluice_error *err)
-{
-    static const char *const folders[] = {"fragments", "keys"};
-    const st_schema *schema = job->payload.schema;
-
-    for (uint32_t t = 0; t < schema->type_count; t++) {
-        bool any = false;
-        for (uint32_t i = 0; i < job->catalogue.count && !any; i++)
-            any = job->catalogue.items[i].table == schema->types[t].table &&
-                  job->catalogue.items[i].add.fragment.rows > 0;
-        for (size_t f = 0; any && f < sizeof folders / sizeof *folders; f++) {
-            char path[64];
-            (void)snprintf(path, sizeof path, "tables/%" PRIu64 "/%s", schema->types[t].table, folders[f]);
-            PF_TRY(pf_sync_dir(job->spool.volume, path, err));
-        }
-    }
-    return SLUICE_OK;
-}
 
 static sluice_status make_payload(void *context, co_write *write, sluice_error *err)
 {
@@ -121,7 +103,7 @@ static sluice_status make_payload(void *context, co_write *write, sluice_error *
     PF_TRY(load_catalogue_get(job, err));
     for (uint32_t i = 0; i < job->catalogue.count; i++)
         write->attempt->litter |= job->catalogue.items[i].tries > 0;
-    return sync_folders(job, err);
+    return load_sync_folders(job, &job->catalogue, err);
 }
 
 /* ---- conducting ---- */
@@ -158,11 +140,12 @@ static sluice_status leave_rows(load_job *job, sluice_error *err)
 
     if (rows == NULL)
         return pf_fail_memory(err);
-    for (uint32_t i = 0; i < job->catalogue.count; i++) {
-        const wk_staged *item = &job->catalogue.items[i];
+    const wk_catalogue *catalogue = load_plan_rows(job);
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        const wk_staged *item = &catalogue->items[i];
         rows[item->argument] += item->add.fragment.rows;
-        if (job->catalogue.dead && job->catalogue.dead[i])
-            rows[item->argument] -= st_row_set_count(job->catalogue.dead[i]);
+        if (catalogue->dead && catalogue->dead[i])
+            rows[item->argument] -= st_row_set_count(catalogue->dead[i]);
     }
     status = wk_spool_put(&job->spool, LOAD_RESULT_NAME, rows, job->spec->input_count * sizeof *rows, NULL, err);
     free(rows);
@@ -194,7 +177,6 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     request.operation_given = !pf_id_is_nil(&job->spec->options->operation);
     job->attempt.litter = !first; /* a conductor that died may have staged a plan */
     PF_GOTO(status, done, co_write_run(job->graph, &request, &job->attempt, executor, &writer, &answer->receipt, err));
-    load_plan_drop(job);
     /* What this very job has done before its conductor died is no repetition to the user. */
     if (answer->receipt.repeated && !first && !request.operation_given)
         answer->receipt.repeated = false;
@@ -204,7 +186,7 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     answer->uncertain = job->attempt.uncertain;
     answer->incarnation = job->attempt.incarnation;
     answer->since = job->attempt.since;
-    if (job->spec->options->dry_run)
+    if (job->spec->options->dry_run && !answer->receipt.committed)
         status = leave_rows(job, err);
 done:
     load_plan_drop(job);

@@ -6,6 +6,7 @@
  *   | LOAD_SPOOL      | one input that is no file | its plain bytes (load_spool.c)           |
  *   | LOAD_BOUNDARIES | one chunk of one input    | its lanes, lines and digest              |
  *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
+ *   | LOAD_COMPLETE   | one chunk, of an upsert   | what its rows became (load_upsert.c)     |
  *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
  *   | LOAD_REJECTS    | one chunk of one input    | the rows left out of it, in words        |
  *
@@ -23,6 +24,7 @@
 
 #define LOAD_BOUNDARIES 1u
 #define LOAD_SPOOL      48u
+#define LOAD_COMPLETE   49u
 #define LOAD_ROWS       2u /* + number of the payload */
 #define LOAD_PAYLOADS   32u
 #define LOAD_PROBES     64u /* + rule */
@@ -80,6 +82,10 @@ typedef struct load_plan {
     uint64_t generation;
     st_snapshot *base; /* a task's own, or borrowed by the conductor */
     bool own_base;
+    pf_id write;   /* the commit that it may become */
+    bool has_rows; /* of an upsert: what the rows became */
+    wk_catalogue rows;
+    bool has_probes;
     wk_probe *probes;
     uint32_t probe_count;
     uint32_t
@@ -153,12 +159,15 @@ void load_payload_drop(load_job *job);
 sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err);
 sluice_status load_catalogue_get(load_job *job, sluice_error *err);
 void load_catalogue_drop(load_job *job);
+/* Every name that tasks made for a catalogue is durable before anything names it. */
+sluice_status load_sync_folders(const load_job *job, const wk_catalogue *catalogue, sluice_error *err);
 /* The least fault that the rows have. */
 void load_rows_least(const load_job *job, wk_fault *ret_fault);
 
 /* load_probes.c: the probe tasks and what they refuse */
 sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err);
 void load_plan_drop(load_job *job);
+sluice_status load_plan_get(load_job *job, sluice_error *err); /* a task's: the newest plan there is */
 sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err);
 /* Runs all probes; a strict load's least fault of them and of the rows ends it. */
 sluice_status load_probes_run(load_job *job, sluice_error *err);
@@ -215,6 +224,36 @@ sluice_status load_rejects_open(const load_spec *spec, pf_output **ret_output, s
 /* Writes down or says every row left out by the plan of this commit, closes the file, and fills the result. */
 sluice_status load_rejects_tell(const load_spec *spec, const wk_spool *spool, const pf_id *commit, pf_output *output,
                                 co_load_result *result, sluice_error *err);
+/* load_upsert.c: loads that complete their rows from the base */
+bool load_completes(const load_job *job);
+const wk_catalogue *load_plan_rows(const load_job *job); /* what the plan adds: the catalogue, or what it became */
+/* The rows that a probe is about. */
+static inline const wk_catalogue *load_probe_rows(const load_job *job, const wk_probe *probe)
+{
+    return probe->as_staged ? &job->catalogue : load_plan_rows(job);
+}
+void load_absent_name(const load_job *job, uint32_t task, char ret_name[WK_SPOOL_NAME]);
+sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err);
+sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *err); /* nothing for other modes */
+/* *ret_ready false: not all of it is there (yet). */
+sluice_status load_plan_rows_get(load_job *job, bool *ret_ready, sluice_error *err);
+void load_plan_rows_drop(load_job *job);
+sluice_status load_upsert_probes(load_job *job, sluice_error *err);
+/* The least fault of a row that could not be completed. */
+sluice_status load_complete_least(load_job *job, wk_fault *ret_fault, sluice_error *err);
+/* The row ids that the edit of an upsert deletes, for they are added again. */
+sluice_status load_upsert_deletes(const load_job *job, const st_type_def *type, co_write *write, st_edit *edit,
+                                  sluice_error *err);
+/* Hashes of unique tuples that updated rows freed or newly set, sorted; `many`: more than the limit, then none. */
+typedef struct load_hashes {
+    uint64_t *items; /* the caller frees them */
+    uint64_t count;
+    bool many;
+} load_hashes;
+sluice_status load_upsert_tuples(const load_job *job, const st_type_def *type, uint32_t unique, bool freed,
+                                 uint64_t limit, load_hashes *ret_hashes, sluice_error *err);
+/* Sets changed[p] for each property that some updated row has another value of. */
+sluice_status load_upsert_changed(const load_job *job, const st_type_def *type, bool *changed, sluice_error *err);
 
 /* load_fault.c: events as faults */
 sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);

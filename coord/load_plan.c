@@ -25,24 +25,35 @@
 
 #define LISTED_MAX 256u /* hashes of a set that are listed rather than named by runs */
 
+typedef enum row_choice { ALL_ROWS, ADDED_ROWS, UPDATED_ROWS, STAGED_ROWS } row_choice;
+
 /* A set of hashes: all runs of one use of one type. */
 typedef struct run_set {
     const st_type_def *type;
     st_run_use use;
     uint32_t unique;
     bool all; /* also of fragments of which nothing is added, since a skipping load left out every row */
+    row_choice rows;
 } run_set;
 
-static uint64_t dead_rows(const load_job *job, uint32_t item)
+static const wk_catalogue *rows_of(const load_job *job, const run_set *set)
 {
-    return job->catalogue.dead && job->catalogue.dead[item] ? st_row_set_count(job->catalogue.dead[item]) : 0;
+    return set->rows == STAGED_ROWS ? &job->catalogue : load_plan_rows(job);
+}
+
+static uint64_t dead_rows(const wk_catalogue *rows, uint32_t item)
+{
+    return rows->dead && rows->dead[item] ? st_row_set_count(rows->dead[item]) : 0;
 }
 
 /* Has an item of the catalogue runs for a set? */
-static bool is_in_set(const load_job *job, const run_set *set, uint32_t item)
+static bool is_in_set(const wk_catalogue *rows, const run_set *set, uint32_t item)
 {
-    const wk_staged *staged = &job->catalogue.items[item];
-    return staged->table == set->type->table && (set->all || staged->add.fragment.rows > dead_rows(job, item));
+    const wk_staged *staged = &rows->items[item];
+    if (set->rows == ADDED_ROWS || set->rows == UPDATED_ROWS)
+        if (staged->updates != (set->rows == UPDATED_ROWS))
+            return false;
+    return staged->table == set->type->table && (set->all || staged->add.fragment.rows > dead_rows(rows, item));
 }
 
 static bool matches(const run_set *set, const st_run_ref *run)
@@ -52,13 +63,13 @@ static bool matches(const run_set *set, const st_run_ref *run)
 
 static uint64_t count_entries(const load_job *job, const run_set *set, uint32_t *ret_runs)
 {
-    const wk_catalogue *catalogue = &job->catalogue;
+    const wk_catalogue *catalogue = rows_of(job, set);
     uint64_t entries = 0;
 
     *ret_runs = 0;
     for (uint32_t i = 0; i < catalogue->count; i++) {
         const wk_staged *item = &catalogue->items[i];
-        for (uint32_t r = 0; is_in_set(job, set, i) && r < item->add.run_count; r++)
+        for (uint32_t r = 0; is_in_set(catalogue, set, i) && r < item->add.run_count; r++)
             if (matches(set, &item->add.runs[r])) {
                 entries += item->add.runs[r].info.entries;
                 ++*ret_runs;
@@ -108,7 +119,7 @@ static void make_distinct(st_change *change)
 /* Fills hashes or runs of a change. */
 static sluice_status fill_set(const load_job *job, const run_set *set, st_change *change, sluice_error *err)
 {
-    const wk_catalogue *catalogue = &job->catalogue;
+    const wk_catalogue *catalogue = rows_of(job, set);
     uint32_t runs;
     uint64_t entries = count_entries(job, set, &runs);
     bool listed = entries <= LISTED_MAX;
@@ -121,7 +132,7 @@ static sluice_status fill_set(const load_job *job, const run_set *set, st_change
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < catalogue->count; i++) {
         const wk_staged *item = &catalogue->items[i];
-        for (uint32_t r = 0; is_in_set(job, set, i) && r < item->add.run_count; r++) {
+        for (uint32_t r = 0; is_in_set(catalogue, set, i) && r < item->add.run_count; r++) {
             const st_run_ref *run = &item->add.runs[r];
             if (!matches(set, run))
                 continue;
@@ -235,13 +246,148 @@ static sluice_status add_refusals(const load_job *job, co_write *write, sluice_e
     return SLUICE_OK;
 }
 
+/* ---- sets of an upsert ---- */
+
+static sluice_status add_listed(st_change change, load_hashes *hashes, st_changes *changes, sluice_error *err)
+{
+    st_change *items;
+
+    if (hashes->count == 0 && !hashes->many)
+        return SLUICE_OK;
+    items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof *items);
+    if (items == NULL)
+        return pf_fail_memory(err);
+    changes->items = items;
+    change.whole = hashes->many;
+    if (!hashes->many) {
+        change.hashes = hashes->items;
+        change.hash_count = hashes->count;
+        hashes->items = NULL;
+        make_distinct(&change);
+    }
+    changes->items[changes->count++] = change;
+    return SLUICE_OK;
+}
+
+/* Tuples that updated rows gave up; more than can be listed count as all. */
+static sluice_status add_freed(const load_job *job, const run_set *set, st_changes *changes, sluice_error *err)
+{
+    st_change change = {.table = set->type->table, .space = ST_SPACE_UNIQUE_FREED, .unique = set->unique};
+    load_hashes hashes;
+    sluice_status status = load_upsert_tuples(job, set->type, set->unique, true, ST_LISTED_HASHES_MAX, &hashes, err);
+
+    if (status == SLUICE_OK)
+        status = add_listed(change, &hashes, changes, err);
+    free(hashes.items);
+    return status;
+}
+
+/* Tuples that rows have now: of the updated ones, where they can be listed, those only that they did not have. */
+static sluice_status add_unique_set(const load_job *job, const run_set *set, st_changes *changes, sluice_error *err)
+{
+    run_set added = *set;
+    st_change change = {.table = set->type->table, .space = ST_SPACE_UNIQUE_SET, .unique = set->unique};
+    st_change listed = {0};
+    load_hashes hashes;
+    uint32_t runs;
+    sluice_status status;
+
+    added.rows = ADDED_ROWS;
+    uint64_t entries = count_entries(job, &added, &runs);
+    uint64_t limit = entries < LISTED_MAX ? LISTED_MAX - entries : 0;
+    PF_GOTO(status, done, load_upsert_tuples(job, set->type, set->unique, false, limit, &hashes, err));
+    if (hashes.many || entries > LISTED_MAX) {
+        status = add_change(job, set, ST_SPACE_UNIQUE_SET, set->type->table, changes, err);
+        goto done;
+    }
+    PF_GOTO(status, done, fill_set(job, &added, &listed, err));
+    if (listed.hash_count > 0) {
+        uint64_t *items = realloc(listed.hashes, (listed.hash_count + hashes.count) * sizeof *items);
+        if (items == NULL) {
+            status = pf_fail_memory(err);
+            goto done;
+        }
+        memcpy(items + listed.hash_count, hashes.items, hashes.count * sizeof *items);
+        free(hashes.items);
+        hashes.items = items;
+        hashes.count += listed.hash_count;
+        listed.hashes = NULL;
+    }
+    status = add_listed(change, &hashes, changes, err);
+done:
+    free_set(&listed);
+    free(hashes.items);
+    return status;
+}
+
+/* The updated rows, by property where they are few: writers of other properties go on. */
+static sluice_status add_updated(const load_job *job, const run_set *set, st_changes *changes, sluice_error *err)
+{
+    const st_type_def *type = set->type;
+    uint32_t runs;
+    uint64_t entries = count_entries(job, set, &runs);
+    bool *changed;
+    sluice_status status;
+
+    if (entries == 0)
+        return SLUICE_OK;
+    if (entries > LISTED_MAX)
+        return add_change(job, set, ST_SPACE_ROW_UPDATED, type->table, changes, err);
+    changed = calloc((size_t)type->property_count + 1, sizeof *changed);
+    if (changed == NULL)
+        return pf_fail_memory(err);
+    status = load_upsert_changed(job, type, changed, err);
+    for (uint32_t i = 0; i < type->property_count && status == SLUICE_OK; i++)
+        if (changed[i]) {
+            status = add_change(job, set, ST_SPACE_ROW_UPDATED, type->table, changes, err);
+            if (status == SLUICE_OK)
+                changes->items[changes->count - 1].property = type->properties[i].id;
+        }
+    free(changed);
+    return status;
+}
+
+/* What the keys of an upsert, found or not, and its tuples mean to others (load_upsert.c). */
+static sluice_status add_upsert_sets(const load_job *job, const run_set *set, co_write *write, sluice_error *err)
+{
+    run_set part = *set;
+    st_changes *changes = &write->delta.changes;
+    uint64_t table = set->type->table;
+    uint32_t runs;
+
+    if (set->use == ST_RUN_KEY) {
+        part.rows = STAGED_ROWS;
+        PF_TRY(add_read(job, &part, CO_READ_ROW, ST_SPACE_ROW_UPDATED, table, &write->reads, err));
+        part.rows = ADDED_ROWS;
+        if (count_entries(job, &part, &runs) > 0)
+            PF_TRY(add_change(job, &part, ST_SPACE_KEY_INSERTED, table, changes, err));
+        part.rows = UPDATED_ROWS;
+        return add_updated(job, &part, changes, err);
+    }
+    if (set->use == ST_RUN_UNIQUE) {
+        PF_TRY(add_read(job, set, CO_READ_UNIQUE_ABSENT, ST_SPACE_UNIQUE_SET, table, &write->reads, err));
+        PF_TRY(add_unique_set(job, set, changes, err));
+        return add_freed(job, set, changes, err);
+    }
+    part.rows = ADDED_ROWS; /* edges never move */
+    return count_entries(job, &part, &runs) > 0 ? add_sets(job, &part, write, err) : SLUICE_OK;
+}
+
+/* Has an upsert looked for keys of the type? Then it has read them, also when it changes nothing. */
+static bool has_looked_for(const load_job *job, const st_type_def *type)
+{
+    const run_set keys = {.type = type, .use = ST_RUN_KEY, .rows = STAGED_ROWS};
+    uint32_t runs;
+    return load_completes(job) && count_entries(job, &keys, &runs) > 0;
+}
+
 /* ---- edits ---- */
 
 /* Names an added fragment; rows that a late phase left out go into a deletion file. */
 static sluice_status add_fragment(const load_job *job, const co_write *write, uint32_t item, st_edit *edit,
                                   sluice_error *err)
 {
-    const wk_staged *staged = &job->catalogue.items[item];
+    const wk_staged *staged = &load_plan_rows(job)->items[item];
     st_edit_add *add = &edit->adds[edit->add_count];
 
     *add = staged->add;
@@ -250,18 +396,19 @@ static sluice_status add_fragment(const load_job *job, const co_write *write, ui
         return pf_fail_memory(err);
     memcpy(add->runs, staged->add.runs, staged->add.run_count * sizeof *add->runs);
     edit->add_count++;
-    if (dead_rows(job, item) > 0) {
+    if (dead_rows(load_plan_rows(job), item) > 0) {
         char attempt[PF_ID_TEXT], name[72];
         pf_id_text(&job->spool.attempt, attempt);
         (void)snprintf(name, sizeof name, "%s-p%u-%u.dead", attempt, write->plan_number, item);
-        PF_TRY(st_deletion_write(job->spool.volume, staged->table, name, job->catalogue.dead[item], &add->dead, err));
+        PF_TRY(st_deletion_write(job->spool.volume, staged->table, name, load_plan_rows(job)->dead[item], &add->dead,
+                                 err));
     }
     return SLUICE_OK;
 }
 
 static sluice_status add_edit(const load_job *job, const st_type_def *type, co_write *write, sluice_error *err)
 {
-    const wk_catalogue *catalogue = &job->catalogue;
+    const wk_catalogue *catalogue = load_plan_rows(job);
     const st_table_entry *entry = st_view_table(st_snapshot_view(write->base), type->table);
     st_edit edit = {.table = type->table};
     char attempt[PF_ID_TEXT], stem[64];
@@ -273,12 +420,12 @@ static sluice_status add_edit(const load_job *job, const st_type_def *type, co_w
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < catalogue->count; i++) {
         const wk_staged *item = &catalogue->items[i];
-        uint64_t rows = item->add.fragment.rows - dead_rows(job, i);
+        uint64_t rows = item->add.fragment.rows - dead_rows(catalogue, i);
         if (item->table != type->table || rows == 0)
             continue;
         dead |= rows < item->add.fragment.rows;
         PF_GOTO(status, failed, add_fragment(job, write, i, &edit, err));
-        write->delta.commit.inserted += rows;
+        *(item->updates ? &write->delta.commit.updated : &write->delta.commit.inserted) += rows;
     }
     if (load_replaces(job, type) && entry && entry->rows > 0) {
         edit.replace = true;
@@ -293,6 +440,7 @@ static sluice_status add_edit(const load_job *job, const st_type_def *type, co_w
         (void)snprintf(folder, sizeof folder, "tables/%" PRIu64 "/deletions", type->table);
         PF_GOTO(status, failed, pf_sync_dir(job->spool.volume, folder, err));
     }
+    PF_GOTO(status, failed, load_upsert_deletes(job, type, write, &edit, err));
     pf_id_text(&job->spool.attempt, attempt);
     (void)snprintf(stem, sizeof stem, "%s-p%u", attempt, write->plan_number);
     return st_delta_add_edit(job->spool.volume, &write->delta, &edit, stem, err);
@@ -310,13 +458,15 @@ static sluice_status add_type(const load_job *job, const st_type_def *type, co_w
     if (load_replaces(job, type))
         PF_TRY(load_overwrite_sets(job, type, write, err));
     PF_TRY(add_edit(job, type, write, err));
-    if (write->delta.edit_count == edits)
+    if (write->delta.edit_count == edits && !has_looked_for(job, type))
         return SLUICE_OK;
     PF_TRY(wk_run_plans(type, &plans, &count, err));
     for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
         run_set set = {.type = type, .use = plans[i].use, .unique = plans[i].unique};
         bool ends = set.use == ST_RUN_FROM || set.use == ST_RUN_TO;
-        if (ends || !load_replaces(job, type))
+        if (load_completes(job))
+            status = add_upsert_sets(job, &set, write, err);
+        else if (ends || !load_replaces(job, type))
             status = add_sets(job, &set, write, err);
     }
     free(plans);
@@ -370,6 +520,7 @@ sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
     load_job *job = context;
 
     PF_TRY(load_plan_begin(job, write, err));
+    PF_TRY(load_complete_run(job, write, err));
     if (job->spec->options->skip_bad_rows)
         PF_TRY(load_skip_run(job, &write->delta.commit.id, err));
     else

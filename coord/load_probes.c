@@ -24,7 +24,8 @@ static void plan_name(uint32_t number, char ret_name[WK_SPOOL_NAME])
     (void)snprintf(ret_name, WK_SPOOL_NAME, "plan-%u", number);
 }
 
-static sluice_status encode_plan(const load_job *job, const st_view *view, pf_buffer *buffer, sluice_error *err)
+static sluice_status encode_plan(const load_job *job, const st_view *view, const pf_id *commit, pf_buffer *buffer,
+                                 sluice_error *err)
 {
     st_json json;
 
@@ -38,6 +39,8 @@ static sluice_status encode_plan(const load_job *job, const st_view *view, pf_bu
     st_json_u64(&json, view->generation);
     st_json_name(&json, "commit");
     st_json_id(&json, &view->head);
+    st_json_name(&json, "write");
+    st_json_id(&json, commit);
     st_json_object_end(&json);
     return st_json_end(&json, true, err);
 }
@@ -48,16 +51,27 @@ void load_plan_drop(load_job *job)
         st_snapshot_close(job->plan.base);
     free(job->plan.probes);
     free(job->plan.refused);
+    load_plan_rows_drop(job);
     job->plan = (load_plan){0};
 }
 
-/* What is to be checked under this plan. */
+/* What is to be checked under this plan: of an upsert, once its rows are completed. */
 static sluice_status make_probes(load_job *job, sluice_error *err)
 {
-    PF_TRY(wk_probes_make(job->payload.schema, &job->catalogue, &job->plan.probes, &job->plan.probe_count, err));
+    if (job->plan.has_probes)
+        return SLUICE_OK;
+    free(job->plan.probes);
+    free(job->plan.refused);
+    job->plan.probes = NULL;
+    job->plan.refused = NULL;
+    PF_TRY(wk_probes_make(job->payload.schema, load_plan_rows(job), &job->plan.probes, &job->plan.probe_count, err));
+    PF_TRY(load_upsert_probes(job, err));
     PF_TRY(load_overwrite_probes(job, err));
     job->plan.refused = calloc((size_t)job->plan.probe_count + 1, sizeof *job->plan.refused);
-    return job->plan.refused ? SLUICE_OK : pf_fail_memory(err);
+    if (job->plan.refused == NULL)
+        return pf_fail_memory(err);
+    job->plan.has_probes = true;
+    return SLUICE_OK;
 }
 
 /* Takes the next free number and writes down the base. The conductor's own snapshot is lent to its tasks. */
@@ -70,7 +84,7 @@ sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
 
     load_plan_drop(job);
     load_dead_drop(job);
-    PF_GOTO(status, done, encode_plan(job, view, &buffer, err));
+    PF_GOTO(status, done, encode_plan(job, view, &write->delta.commit.id, &buffer, err));
     for (uint32_t number = 0; number < PLANS_MAX && !first; number++) {
         char name[WK_SPOOL_NAME];
         plan_name(number, name);
@@ -84,7 +98,9 @@ sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
     job->plan.commit = view->head;
     job->plan.generation = view->generation;
     job->plan.base = write->base;
-    PF_GOTO(status, done, make_probes(job, err));
+    job->plan.write = write->delta.commit.id;
+    if (!load_completes(job))
+        PF_GOTO(status, done, make_probes(job, err));
     job->plan.ready = true;
 done:
     pf_buffer_free(&buffer);
@@ -104,6 +120,7 @@ static sluice_status decode_plan(load_job *job, const pf_buffer *buffer, uint32_
     PF_GOTO(status, done, st_json_get_number(document, "payload", &payload, err));
     PF_GOTO(status, done, st_json_get_u64(document, "generation", &job->plan.generation, err));
     PF_GOTO(status, done, st_json_get_id(document, "commit", &job->plan.commit, err));
+    PF_GOTO(status, done, st_json_get_id(document, "write", &job->plan.write, err));
     *ret_payload = (uint32_t)payload;
 done:
     cJSON_Delete(document);
@@ -148,7 +165,8 @@ sluice_status load_plan_get(load_job *job, sluice_error *err)
     PF_GOTO(status, done, load_payload_get(job, payload, err));
     PF_GOTO(status, done, load_catalogue_get(job, err));
     PF_GOTO(status, done, open_base(job, err));
-    PF_GOTO(status, done, make_probes(job, err));
+    if (!load_completes(job))
+        PF_GOTO(status, done, make_probes(job, err));
     job->plan.number = number;
     job->plan.ready = true;
 done:
@@ -201,8 +219,8 @@ void load_events_name(uint32_t plan, uint32_t phase, uint32_t task, char ret_nam
 
 static bool event_before(const wk_event *a, const wk_event *b)
 {
-    if (a->item != b->item || a->position != b->position)
-        return a->item != b->item ? a->item < b->item : a->position < b->position;
+    if (a->argument != b->argument || a->record != b->record)
+        return a->argument != b->argument ? a->argument < b->argument : a->record < b->record;
     return a->other_item != b->other_item ? a->other_item < b->other_item : a->other_position < b->other_position;
 }
 
@@ -234,6 +252,10 @@ static sluice_status encode_event(const wk_event *event, pf_buffer *buffer, slui
     st_json_number(&json, event->item);
     st_json_name(&json, "position");
     st_json_u64(&json, event->position);
+    st_json_name(&json, "argument");
+    st_json_number(&json, event->argument);
+    st_json_name(&json, "record");
+    st_json_u64(&json, event->record);
     st_json_name(&json, "other");
     st_json_bool(&json, event->has_other);
     st_json_name(&json, "other_in_base");
@@ -249,18 +271,22 @@ static sluice_status encode_event(const wk_event *event, pf_buffer *buffer, slui
 static sluice_status decode_event(const load_job *job, const pf_buffer *buffer, wk_event *ret_event, sluice_error *err)
 {
     cJSON *document = NULL;
-    int64_t probe = 0, item = 0, other = 0;
+    int64_t probe = 0, item = 0, argument = 0, other = 0;
     sluice_status status;
 
     PF_TRY(st_json_parse(buffer->data, buffer->length, &document, err));
     PF_GOTO(status, done, st_json_get_number(document, "probe", &probe, err));
     PF_GOTO(status, done, st_json_get_number(document, "item", &item, err));
     PF_GOTO(status, done, st_json_get_u64(document, "position", &ret_event->position, err));
+    PF_GOTO(status, done, st_json_get_number(document, "argument", &argument, err));
+    PF_GOTO(status, done, st_json_get_u64(document, "record", &ret_event->record, err));
     PF_GOTO(status, done, st_json_get_bool(document, "other", &ret_event->has_other, err));
     PF_GOTO(status, done, st_json_get_bool(document, "other_in_base", &ret_event->other_in_base, err));
     PF_GOTO(status, done, st_json_get_number(document, "other_item", &other, err));
     PF_GOTO(status, done, st_json_get_u64(document, "other_position", &ret_event->other_position, err));
-    if (probe < 0 || probe >= job->plan.probe_count || item < 0 || item >= job->catalogue.count)
+    ret_event->argument = (uint32_t)argument;
+    if (probe < 0 || probe >= job->plan.probe_count || item < 0 ||
+        item >= load_probe_rows(job, &job->plan.probes[probe])->count)
         status = pf_fail(err, SLUICE_CORRUPT, "a task's result names no row");
     ret_event->probe = (uint32_t)probe;
     ret_event->item = (uint32_t)item;
@@ -301,11 +327,15 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
     char name[WK_SPOOL_NAME];
     pf_buffer buffer = {0};
     keep_first keep = {0};
-    bool done = false, skip = job->spec->options->skip_bad_rows;
+    bool done = false, ready = false, skip = job->spec->options->skip_bad_rows;
     sluice_status status;
-    wk_probe_run run = {.volume = job->spool.volume, .catalogue = &job->catalogue, .each = on_event, .context = &keep};
+    wk_probe_run run = {.volume = job->spool.volume, .each = on_event, .context = &keep};
 
     PF_TRY(load_plan_get(job, err));
+    PF_TRY(load_plan_rows_get(job, &ready, err));
+    if (!ready) /* a task of a plan that died, met by the next one */
+        return SLUICE_OK;
+    PF_TRY(make_probes(job, err));
     if (!find_range(job, phase, task, &run.number, &run.range))
         return SLUICE_OK;
     load_events_name(job->plan.number, phase, task, name);
@@ -314,6 +344,7 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
         return SLUICE_OK;
     run.base = job->plan.base;
     run.probe = &job->plan.probes[run.number];
+    run.catalogue = load_probe_rows(job, run.probe);
     if (skip)
         return skip_check(job, &run, phase - LOAD_PROBES, name, err);
     PF_GOTO(status, done, wk_probe_check(&run, err));
@@ -413,10 +444,13 @@ done:
 
 sluice_status load_probes_run(load_job *job, sluice_error *err)
 {
-    wk_fault row;
-    keep_first *firsts = calloc((size_t)job->plan.probe_count + 1, sizeof *firsts);
+    wk_fault row, incomplete;
+    keep_first *firsts;
     sluice_status status;
 
+    PF_TRY(make_probes(job, err));
+    PF_TRY(load_complete_least(job, &incomplete, err));
+    firsts = calloc((size_t)job->plan.probe_count + 1, sizeof *firsts);
     if (firsts == NULL)
         return pf_fail_memory(err);
     load_rows_least(job, &row);
@@ -426,6 +460,7 @@ sluice_status load_probes_run(load_job *job, sluice_error *err)
                                err));
     PF_GOTO(status, done, PF_FAILPOINT(LOAD_AFTER_KEY_CHECK, err));
     PF_GOTO(status, done, collect_events(job, LOAD_PROBES, firsts, err));
+    wk_fault_least(&row, &incomplete);
     status = fail_least(job, firsts, &row, err);
 done:
     free(firsts);

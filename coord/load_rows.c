@@ -65,7 +65,8 @@ sluice_status load_payload_get(load_job *job, uint32_t number, sluice_error *err
         load_file *file = &job->files[i];
         file->columns = (wk_columns){.schema = job->payload.schema,
                                      .type = st_schema_find(job->payload.schema, job->spec->inputs[i].type),
-                                     .ignore_unknown = job->spec->options->ignore_unknown};
+                                     .ignore_unknown = job->spec->options->ignore_unknown,
+                                     .partial = load_completes(job)};
         if (file->columns.type == NULL) {
             status = pf_fail_private(err, SLUICE_USAGE, "an input names an unknown type", "there is no type \"%s\"",
                                      job->spec->inputs[i].type);
@@ -160,6 +161,7 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
 {
     const load_file *file = &job->files[input];
     bool behind = false;
+    char absent[WK_SPOOL_NAME];
 
     *ret_staged = (wk_staged){.table = file->columns.type->table, .argument = input, .chunk = chunk};
     PF_TRY(is_behind_stop(job, input, chunk, &behind, err));
@@ -169,6 +171,7 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
     }
     if (behind || file->fault.present)
         return SLUICE_OK;
+    load_absent_name(job, task, absent);
     wk_stage request = {.spool = &job->spool,
                         .number = ((uint64_t)job->payload.number << 40) + (uint64_t)task * WK_SINK_NAMES,
                         .view = load_chunk_view(job, input, chunk),
@@ -178,6 +181,7 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
                         .has_header = job->spec->inputs[input].has_header,
                         .compress = job->spec->options->compress,
                         .keep_lines = job->spec->options->skip_bad_rows,
+                        .absent = load_completes(job) ? absent : NULL,
                         .advance = advance,
                         .advance_context = job};
     return wk_stage_chunk(&request, ret_staged, err);
@@ -269,6 +273,24 @@ done:
     if (status != SLUICE_OK)
         load_catalogue_drop(job);
     return status;
+}
+
+sluice_status load_sync_folders(const load_job *job, const wk_catalogue *catalogue, sluice_error *err)
+{
+    static const char *const folders[] = {"fragments", "keys"};
+    const st_schema *schema = job->payload.schema;
+
+    for (uint32_t t = 0; t < schema->type_count; t++) {
+        bool any = false;
+        for (uint32_t i = 0; i < catalogue->count && !any; i++)
+            any = catalogue->items[i].table == schema->types[t].table && catalogue->items[i].add.fragment.rows > 0;
+        for (size_t f = 0; any && f < sizeof folders / sizeof *folders; f++) {
+            char path[64];
+            (void)snprintf(path, sizeof path, "tables/%" PRIu64 "/%s", schema->types[t].table, folders[f]);
+            PF_TRY(pf_sync_dir(job->spool.volume, path, err));
+        }
+    }
+    return SLUICE_OK;
 }
 
 void load_rows_least(const load_job *job, wk_fault *ret_fault)

@@ -301,6 +301,35 @@ bool st_key_equal(const st_column *const *a, uint64_t row_a, const st_column *co
     return true;
 }
 
+static bool same_children(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b)
+{
+    bool same = a->child_count == b->child_count;
+
+    for (uint32_t i = 0; i < a->child_count && same; i++) /* members are no structs: one level deep */
+        same = st_value_same(&a->children[i], row_a, &b->children[i], row_b);
+    return same;
+}
+
+bool st_value_same(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b)
+{
+    bool null_a = st_column_is_null(a, row_a), null_b = st_column_is_null(b, row_b);
+    if (null_a || null_b)
+        return null_a && null_b;
+    if (a->type != b->type) /* widened between the two */
+        return st_key_equal(&a, row_a, &b, row_b, 1);
+    size_t width = st_type_width(a->type);
+    if (a->type == ST_STRUCT)
+        return same_children(a, row_a, b, row_b);
+    if (a->type == ST_BOOL)
+        return st_bit(a->values, row_a) == st_bit(b->values, row_b);
+    if (width > 0)
+        return memcmp((const uint8_t *)a->values + row_a * width, (const uint8_t *)b->values + row_b * width, width) ==
+               0;
+    int32_t length = a->offsets[row_a + 1] - a->offsets[row_a];
+    return length == b->offsets[row_b + 1] - b->offsets[row_b] &&
+           memcmp(a->data + a->offsets[row_a], b->data + b->offsets[row_b], (size_t)length) == 0;
+}
+
 bool st_key_has_null(const st_column *const *columns, uint32_t count, uint64_t row)
 {
     leaf leaves[ST_KEY_LEAVES_MAX];

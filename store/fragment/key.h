@@ -24,6 +24,8 @@
 void st_key_hash_rows(const st_column *const *columns, uint32_t count, uint64_t rows, uint64_t *ret_hashes);
 uint64_t st_key_hash_row(const st_column *const *columns, uint32_t count, uint64_t row);
 bool st_key_equal(const st_column *const *a, uint64_t row_a, const st_column *const *b, uint64_t row_b, uint32_t count);
+/* Equal as stored, nulls too: floats by their bits, so that NaN is NaN and -0.0 is not 0.0. */
+bool st_value_same(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b);
 bool st_key_has_null(const st_column *const *columns, uint32_t count, uint64_t row);
 /* Appends the canonical bytes. RESOURCE_LIMIT beyond ST_KEY_BYTES_MAX. */
 sluice_status st_key_encode(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,

@@ -346,30 +346,6 @@ static sluice_status value_at(diff *diff_, side *side_, const st_row_place *plac
     return st_fragment_column(opened, batch, (uint32_t)at, ret_column, err);
 }
 
-static bool bit(const st_column *column, uint64_t row)
-{
-    return (((const uint8_t *)column->values)[row >> 3] >> (row & 7)) & 1;
-}
-
-/* Equal as stored: floats by their bits, so that NaN is NaN and -0.0 is not 0.0. */
-static bool same_value(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b)
-{
-    bool null_a = st_column_is_null(a, row_a), null_b = st_column_is_null(b, row_b);
-    if (null_a || null_b)
-        return null_a && null_b;
-    if (a->type != b->type) /* widened between the two */
-        return st_key_equal(&a, row_a, &b, row_b, 1);
-    size_t width = st_type_width(a->type);
-    if (a->type == ST_BOOL)
-        return bit(a, row_a) == bit(b, row_b);
-    if (width > 0)
-        return memcmp((const uint8_t *)a->values + row_a * width, (const uint8_t *)b->values + row_b * width, width) ==
-               0;
-    int32_t length = a->offsets[row_a + 1] - a->offsets[row_a];
-    return length == b->offsets[row_b + 1] - b->offsets[row_b] &&
-           memcmp(a->data + a->offsets[row_a], b->data + b->offsets[row_b], (size_t)length) == 0;
-}
-
 /* The properties that differ, into diff->changed. Ends of edges are part of the key, or never change. */
 static sluice_status compare_rows(diff *diff_, const pair *rows, uint32_t *ret_count, sluice_error *err)
 {
@@ -379,7 +355,7 @@ static sluice_status compare_rows(diff *diff_, const pair *rows, uint32_t *ret_c
         uint64_t row_before = 0, row_after = 0;
         PF_TRY(value_at(diff_, &diff_->from, &rows->from, i, &before, &row_before, err));
         PF_TRY(value_at(diff_, &diff_->to, &rows->to, i, &after, &row_after, err));
-        if (!same_value(&before, row_before, &after, row_after))
+        if (!st_value_same(&before, row_before, &after, row_after))
             diff_->changed[(*ret_count)++] = i;
     }
     return SLUICE_OK;

@@ -47,8 +47,5 @@ void st_table_reader_free(st_table_reader *reader);
 /* Finds a row by its id: where the fragment has it, dead or alive. */
 sluice_status st_reader_find_row(st_table_reader *reader, uint64_t row, bool *ret_found, uint32_t *ret_fragment,
                                  uint64_t *ret_position, sluice_error *err);
-/* The row's id. */
-sluice_status st_reader_row_id(st_table_reader *reader, uint32_t fragment, uint64_t position, uint64_t *ret_row,
-                               sluice_error *err);
 
 #endif

@@ -85,6 +85,9 @@ sluice_status st_table_each_match(st_table_reader *reader, st_run_use use, uint3
                                   const st_column *const *columns, uint32_t count, uint64_t row, st_match_fn *each,
                                   void *context, sluice_error *err);
 
+/* The id of the row at `position` of a fragment. */
+sluice_status st_reader_row_id(st_table_reader *reader, uint32_t fragment, uint64_t position, uint64_t *ret_row,
+                               sluice_error *err);
 /* Appends the row at `position` of fragment i, in the type's current layout (as a scan gives it), to one builder per
  * column of st_type_columns; *ret_row_id: its id. For point reads. */
 sluice_status st_table_row(st_snapshot *snapshot, const st_type_def *type, st_table_reader *reader, uint32_t fragment,

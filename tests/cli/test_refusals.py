@@ -64,7 +64,7 @@ class Refusals(ProgramTest):
                             (("load", "G"), "usage"), (("scan", "G"), "usage"), (("load", "G", "Person"), "Person=people.csv"),
                             (("count", "G", "Person", "x"), "usage"), (("load", "G", "Persn=people.csv"), "Person"),
                             (("load", "G", "Person=people.csv", "--workers=0"), None),
-                            (("load", "G", "Person=people.csv", "--mode=upsert"), None),
+                            (("load", "G", "Person=people.csv", "--mode=replace"), None),
                             (("load", "G", "Person=people.csv", "--op-id=7"), None),
                             (("load", "G", "Person=absent.csv"), None), (("load", "G", "Person=."), None), ((), "help"),
                             (("help", "lod"), "help"), (("schema", "paint", "G"), "show")):

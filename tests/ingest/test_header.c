@@ -144,7 +144,7 @@ static void a_near_name_is_offered(void **state)
     wk_name names[] = {{"id", 2}, {"nmae", 4}};
 
     ASSERT_OK(st_schema_parse(schema, strlen(schema), "schema", &parsed, &err));
-    ASSERT_OK(wk_mapping_make(parsed, st_schema_find(parsed, "P"), names, 2, false, &mapping, &fault, &err));
+    ASSERT_OK(wk_mapping_make(parsed, st_schema_find(parsed, "P"), names, 2, 0, &mapping, &fault, &err));
     assert_true(fault.present);
     assert_string_equal(fault.hint, "did you mean \"name\"? (--ignore-unknown leaves it out)");
     st_schema_free(parsed);

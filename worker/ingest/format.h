@@ -29,8 +29,15 @@ typedef struct wk_columns { /* of an input, under a schema */
     const st_schema *schema;
     const st_type_def *type;
     bool ignore_unknown;
+    bool partial;       /* columns may be missing: the rows are completed from the base (worker/ingest/complete.h) */
     wk_mapping mapping; /* where all records have the same columns; else each record has its own */
 } wk_columns;
+
+/* For wk_mapping_make. */
+static inline unsigned wk_columns_allow(const wk_columns *columns)
+{
+    return (columns->ignore_unknown ? WK_MAP_UNKNOWN : 0) | (columns->partial ? WK_MAP_PARTIAL : 0);
+}
 
 typedef struct wk_chunk_view { /* where the records of a chunk are */
     const wk_input *input;

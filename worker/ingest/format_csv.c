@@ -44,7 +44,7 @@ static sluice_status map(const wk_input *input, const wk_input *owner, wk_column
     else
         PF_GOTO(status, done, read_header(owner, &storage, &names, &count, ret_fault, err));
     if (!ret_fault->present)
-        status = wk_mapping_make(columns->schema, columns->type, names, count, columns->ignore_unknown,
+        status = wk_mapping_make(columns->schema, columns->type, names, count, wk_columns_allow(columns),
                                  &columns->mapping, ret_fault, err);
     if (status == SLUICE_OK && ret_fault->present && given) {
         status =

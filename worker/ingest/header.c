@@ -296,7 +296,15 @@ static void check_ends(resolver *r)
     }
 }
 
-static void check_missing(resolver *r)
+static bool is_of_key(const st_type_def *type, uint32_t property)
+{
+    for (uint32_t i = 0; i < type->key_count; i++)
+        if (type->key[i] == property)
+            return true;
+    return false;
+}
+
+static void check_missing(resolver *r, bool partial)
 {
     uint32_t first = r->type->edge ? 2 : 0;
 
@@ -308,7 +316,7 @@ static void check_missing(resolver *r)
         if (i < first || r->mapping->present[i])
             continue;
         const st_property *property = &r->type->properties[i - first];
-        if (!property->nullable && !property->default_value.present)
+        if (!property->nullable && !property->default_value.present && (!partial || is_of_key(r->type, i - first)))
             missing(r, property->name, NULL);
     }
 }
@@ -324,7 +332,7 @@ static sluice_status copy_names(wk_mapping *mapping, const wk_name *names, uint3
 }
 
 sluice_status wk_mapping_make(const st_schema *schema, const st_type_def *type, const wk_name *names, uint32_t count,
-                              bool ignore_unknown, wk_mapping *ret_mapping, wk_fault *ret_fault, sluice_error *err)
+                              unsigned allow, wk_mapping *ret_mapping, wk_fault *ret_fault, sluice_error *err)
 {
     sluice_status status = SLUICE_OK;
     resolver r = {.schema = schema, .type = type, .mapping = ret_mapping, .fault = ret_fault, .local_id = UNFILLED};
@@ -343,10 +351,10 @@ sluice_status wk_mapping_make(const st_schema *schema, const st_type_def *type, 
     }
     memset(r.filled_by, 0xff, (r.column_count + 1) * sizeof *r.filled_by);
     PF_GOTO(status, done, copy_names(ret_mapping, names, count, err));
-    resolve(&r, names, count, ignore_unknown);
+    resolve(&r, names, count, (allow & WK_MAP_UNKNOWN) != 0);
     check_repeated(&r, names, count);
     if (!ret_fault->present)
-        check_missing(&r);
+        check_missing(&r, (allow & WK_MAP_PARTIAL) != 0);
 done:
     free(r.filled_by);
     if (status != SLUICE_OK || ret_fault->present)

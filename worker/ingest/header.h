@@ -42,9 +42,12 @@ typedef struct wk_name {
     size_t length;
 } wk_name;
 
+/* What a mapping may do without. */
+#define WK_MAP_UNKNOWN 1u /* columns that the type does not know are left out */
+#define WK_MAP_PARTIAL 2u /* columns that are no part of the key may be missing, whatever the type says */
 /* A fault of the header is no error of the call: SLUICE_OK with `fault` set (column, code, text), and no mapping. */
 sluice_status wk_mapping_make(const st_schema *schema, const st_type_def *type, const wk_name *names, uint32_t count,
-                              bool ignore_unknown, wk_mapping *ret_mapping, wk_fault *ret_fault, sluice_error *err);
+                              unsigned allow, wk_mapping *ret_mapping, wk_fault *ret_fault, sluice_error *err);
 void wk_mapping_free(wk_mapping *mapping); /* safe on a zeroed one */
 
 /* Reads the header of a text input: its first record. A faulty one as above; a file without a record is a fault. The

@@ -155,27 +155,9 @@ typedef struct checking {
     wk_lookup *lookup_load, *lookup_base;
     wk_places places;
     wk_group group;
+    struct ordered_place *same; /* entries of one hash, where they do not come in order of the input */
+    uint32_t same_count, same_room, same_next;
 } checking;
-
-/* Do equal hashes of this plan's keys prove that they are equal? A matter of types only. */
-static sluice_status find_exact(const st_schema *schema, const st_type_def *type, const wk_run_plan *plan,
-                                bool *ret_exact, sluice_error *err)
-{
-    st_column_spec *specs = NULL;
-    uint32_t count = 0;
-    st_column column = {0};
-    const st_column *only = &column;
-
-    *ret_exact = false;
-    if (plan->count != 1)
-        return SLUICE_OK;
-    PF_TRY(st_type_columns(schema, type, &specs, &count, err));
-    column.type = specs[plan->columns[0]].type;
-    if (column.type != ST_STRUCT)
-        *ret_exact = st_key_hash_is_exact(&only, 1);
-    st_type_columns_free(specs, count);
-    return SLUICE_OK;
-}
 
 static sluice_status report(checking *c, const wk_place *place, const wk_place *other, sluice_error *err)
 {
@@ -184,6 +166,8 @@ static sluice_status report(checking *c, const wk_place *place, const wk_place *
     if (place) {
         event.item = wk_side_item(place->side, place->fragment);
         event.position = place->position;
+        event.argument = c->run->catalogue->items[event.item].argument;
+        PF_TRY(wk_side_record(place->side, place->fragment, place->position, &event.record, err));
     }
     if (other) {
         event.has_other = true;
@@ -194,26 +178,88 @@ static sluice_status report(checking *c, const wk_place *place, const wk_place *
     return c->run->each(c->run->context, &event, err);
 }
 
+/* ---- entries of one hash, in order of the input ---- */
+
+typedef struct ordered_place {
+    wk_place place;
+    uint32_t argument;
+    uint64_t record;
+} ordered_place;
+
+static int by_input(const void *a, const void *b)
+{
+    const ordered_place *left = a, *right = b;
+    if (left->argument != right->argument)
+        return left->argument < right->argument ? -1 : 1;
+    return left->record < right->record ? -1 : left->record > right->record;
+}
+
+/* Added and updated rows of a chunk are in two fragments, each in an order of its own: all entries of the hash are
+ * gathered, beginning with the first, and sorted. */
+static sluice_status gather(checking *c, uint64_t hash, wk_place place, sluice_error *err)
+{
+    uint64_t next;
+
+    c->same_count = c->same_next = 0;
+    for (;;) {
+        if (c->same_count == c->same_room) {
+            uint32_t room = c->same_room ? c->same_room * 2 : 16;
+            ordered_place *same = realloc(c->same, room * sizeof *same);
+            if (same == NULL)
+                return pf_fail_memory(err);
+            c->same = same;
+            c->same_room = room;
+        }
+        ordered_place *item = &c->same[c->same_count++];
+        item->place = place;
+        item->argument = c->run->catalogue->items[wk_side_item(place.side, place.fragment)].argument;
+        PF_TRY(wk_side_record(place.side, place.fragment, place.position, &item->record, err));
+        if (!wk_stream_peek(c->stream, &next) || next != hash)
+            break;
+        PF_TRY(wk_stream_next(c->stream, &place, err));
+    }
+    qsort(c->same, c->same_count, sizeof *c->same, by_input);
+    return SLUICE_OK;
+}
+
+/* The next entry of the hash; false: there is none. */
+static sluice_status next_same(checking *c, uint64_t hash, wk_place *place, bool *ret_any, sluice_error *err)
+{
+    uint64_t next;
+
+    if (c->run->catalogue->spool != NULL) {
+        *ret_any = c->same_next < c->same_count;
+        if (*ret_any)
+            *place = c->same[c->same_next++].place;
+        return SLUICE_OK;
+    }
+    *ret_any = wk_stream_peek(c->stream, &next) && next == hash;
+    return *ret_any ? wk_stream_next(c->stream, place, err) : SLUICE_OK;
+}
+
 /* Key, unique, identity: the entries of one hash, the first of which was taken already. */
 static sluice_status check_new(checking *c, uint64_t hash, wk_place place, sluice_error *err)
 {
     const wk_run_plan *plan = &c->probe->plan;
-    uint64_t next;
+    bool any = true;
 
+    if (c->run->catalogue->spool != NULL) {
+        PF_TRY(gather(c, hash, place, err));
+        PF_TRY(next_same(c, hash, &place, &any, err));
+    }
     wk_group_clear(&c->group, c->exact);
     for (uint32_t i = 0; i < c->places.count; i++)
         PF_TRY(wk_group_add(&c->group, &c->places.items[i], plan, err));
-    for (;;) {
+    while (any) {
         uint32_t member;
         PF_TRY(wk_group_find(&c->group, &place, plan, &member, err));
         if (member != UINT32_MAX)
             PF_TRY(report(c, &place, &c->group.members.items[member], err));
         else
             PF_TRY(wk_group_add(&c->group, &place, plan, err));
-        if (!wk_stream_peek(c->stream, &next) || next != hash)
-            return SLUICE_OK;
-        PF_TRY(wk_stream_next(c->stream, &place, err));
+        PF_TRY(next_same(c, hash, &place, &any, err));
     }
+    return SLUICE_OK;
 }
 
 /* A side that does not count has no look-up. */
@@ -354,15 +400,27 @@ static sluice_status check_stranded(checking *c, uint64_t expected, sluice_error
     return run_ends(c, err);
 }
 
+/* Rows that are written anew give up their unique tuples for what the load says. */
+static const st_row_set *find_hidden(const wk_catalogue *catalogue, const st_type_def *type)
+{
+    for (uint32_t i = 0; i < catalogue->hidden_count; i++)
+        if (catalogue->hidden[i].table == type->table)
+            return catalogue->hidden[i].rows;
+    return NULL;
+}
+
 static sluice_status check(checking *c, sluice_error *err)
 {
     const wk_probe *probe = c->probe;
     uint64_t expected = probe->entries / wk_probe_ranges(probe) + 1;
 
-    PF_TRY(find_exact(st_snapshot_view(c->run->base)->schema, probe->type, &probe->plan, &c->exact, err));
+    PF_TRY(wk_run_is_exact(st_snapshot_view(c->run->base)->schema, probe->type, &probe->plan, &c->exact, err));
     if (probe->rule == WK_RULE_STRANDED)
         return check_stranded(c, expected, err);
-    PF_TRY(wk_side_of_load(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
+    if (probe->rule == WK_RULE_ENDS || probe->rule == WK_RULE_COUNTS) /* edges never move */
+        PF_TRY(wk_side_of_added(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
+    else
+        PF_TRY(wk_side_of_load(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
     PF_TRY(wk_stream_open(c->load, probe->plan.use, probe->plan.unique, c->run->range, &c->stream, err));
     if (probe->rule == WK_RULE_ENDS) {
         if (probe->node->key_count == 0)
@@ -372,6 +430,8 @@ static sluice_status check(checking *c, sluice_error *err)
     }
     if (!probe->alone) {
         PF_TRY(wk_side_of_base(c->run->base, probe->type, &c->base, err));
+        if (probe->rule == WK_RULE_UNIQUE)
+            wk_side_hide(c->base, find_hidden(c->run->catalogue, probe->type));
         PF_TRY(wk_lookup_open(c->base, probe->plan.use, probe->plan.unique, c->run->range, expected, &c->lookup_base,
                               err));
     }
@@ -385,6 +445,7 @@ sluice_status wk_probe_check(const wk_probe_run *run, sluice_error *err)
 
     wk_group_free(&c.group);
     wk_places_free(&c.places);
+    free(c.same);
     wk_lookup_close(c.lookup_load);
     wk_lookup_close(c.lookup_base);
     wk_stream_close(c.stream);

@@ -37,6 +37,7 @@ typedef struct wk_probe {
     uint64_t entries;        /* in the runs that drive it: the load's, for `stranded` the base's */
     bool alone;              /* rows of the type in the base do not count: they are replaced, or looked for elsewhere */
     bool node_alone;         /* ends: nodes of the base do not count */
+    bool as_staged;          /* checked on the rows as they were staged, before a plan completed them */
 } wk_probe;
 
 /* A row that a rule refuses. `stranded` refuses no row of the load: `other` is the edge of the base. */
@@ -44,6 +45,8 @@ typedef struct wk_event {
     uint32_t probe;
     uint32_t item; /* of the catalogue */
     uint64_t position;
+    uint32_t argument; /* the record that the row is */
+    uint64_t record;
     bool has_other, other_in_base; /* the row that was there first */
     uint32_t other_item;
     uint64_t other_position;

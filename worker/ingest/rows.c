@@ -112,6 +112,9 @@ sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_
         status = pf_fail_memory(err);
         goto failed;
     }
+    /* Where a value may be missing although the type asks for one, a null stands for it until rows are completed. */
+    for (uint32_t i = rows->ends; columns->partial && i < rows->count; i++)
+        rows->specs[i].nullable |= columns->mapping.present == NULL || !columns->mapping.present[i];
     for (uint32_t i = 0; i < rows->count; i++) {
         PF_GOTO(status, failed, st_column_builder_new(&rows->specs[i], &rows->builders[i], err));
         rows->row_bytes += bytes_of_slot(&rows->specs[i]);
@@ -145,6 +148,7 @@ void wk_rows_free(wk_rows *rows)
     free(rows->builders);
     free(rows->views);
     st_type_columns_free(rows->specs, rows->count);
+    pf_buffer_free(&rows->absent);
     free(rows);
 }
 
@@ -181,7 +185,7 @@ sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_d
 
     if (target->kind == WK_TARGET_COLUMN && may_default && property && property->default_value.present)
         return add_default(rows, column, property, err);
-    if (target->kind == WK_TARGET_COLUMN && rows->specs[column].nullable)
+    if (target->kind == WK_TARGET_COLUMN && property && property->nullable)
         return st_append_null(rows->builders[column], err);
     wk_rows_refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
     return SLUICE_OK;
@@ -309,6 +313,18 @@ static sluice_status add_rest(wk_rows *rows, const wk_mapping *mapping, sluice_e
     return SLUICE_OK;
 }
 
+static sluice_status note_absent(wk_rows *rows, const wk_mapping *mapping, sluice_error *err)
+{
+    uint8_t bits[(ST_SCHEMA_PROPERTIES_MAX + 2 + 7) / 8];
+    size_t stride = wk_rows_absent_stride(rows->count);
+
+    memset(bits, 0, stride);
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (!mapping->present[i])
+            bits[i / 8] |= (uint8_t)(1u << i % 8);
+    return pf_buffer_append(&rows->absent, bits, stride, err);
+}
+
 static sluice_status add_values(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err)
 {
     PF_TRY(rows->input->format->add(rows, record, fault, err));
@@ -331,6 +347,8 @@ sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault,
             st_builder_truncate(rows->builders[i], rows->length);
         return status;
     }
+    if (rows->columns->partial)
+        PF_TRY(note_absent(rows, record->mapping, err));
     rows->length++;
     rows->bytes += record->length + rows->row_bytes + rows->default_bytes;
     return SLUICE_OK;
@@ -368,4 +386,10 @@ void wk_rows_reset(wk_rows *rows)
         st_builder_truncate(rows->builders[i], 0);
     rows->length = 0;
     rows->bytes = 0;
+    rows->absent.length = 0;
+}
+
+const uint8_t *wk_rows_absent(const wk_rows *rows)
+{
+    return rows->absent.data;
 }

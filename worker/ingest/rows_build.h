@@ -22,6 +22,7 @@ struct wk_rows {
     uint64_t length, bytes;
     uint64_t row_bytes;     /* what each row takes whatever it holds */
     uint64_t default_bytes; /* of defaults in the record at hand */
+    pf_buffer absent;       /* of partial columns: per row, bits of the columns that no value came for */
 };
 
 /* Where the values of a target go: for formats whose values have types. Each value is checked behind its append. */

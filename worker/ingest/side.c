@@ -21,10 +21,12 @@ struct wk_side {
     open_fragment open[OPEN_MAX];
     uint64_t clock;
     st_table_reader *reader; /* of the base */
+    const st_row_set *hidden;
+    pf_buffer *orders; /* per fragment of a load: its file of order, once read */
 };
 
-sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
-                              wk_side **ret_side, sluice_error *err)
+static sluice_status make_load(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue, bool updates,
+                               wk_side **ret_side, sluice_error *err)
 {
     wk_side *side = calloc(1, sizeof *side);
 
@@ -39,10 +41,23 @@ sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const 
     side->type = type;
     side->catalogue = catalogue;
     for (uint32_t i = 0; i < catalogue->count; i++)
-        if (catalogue->items[i].table == type->table && catalogue->items[i].add.fragment.rows > 0)
+        if (catalogue->items[i].table == type->table && catalogue->items[i].add.fragment.rows > 0 &&
+            (updates || !catalogue->items[i].updates))
             side->items[side->count++] = i;
     *ret_side = side;
     return SLUICE_OK;
+}
+
+sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
+                              wk_side **ret_side, sluice_error *err)
+{
+    return make_load(volume, type, catalogue, true, ret_side, err);
+}
+
+sluice_status wk_side_of_added(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
+                               wk_side **ret_side, sluice_error *err)
+{
+    return make_load(volume, type, catalogue, false, ret_side, err);
 }
 
 sluice_status wk_side_of_base(st_snapshot *base, const st_type_def *type, wk_side **ret_side, sluice_error *err)
@@ -69,8 +84,76 @@ void wk_side_close(wk_side *side)
         return;
     for (uint32_t i = 0; i < OPEN_MAX; i++)
         st_fragment_close(side->open[i].fragment);
+    for (uint32_t i = 0; side->orders && i < side->count; i++)
+        pf_buffer_free(&side->orders[i]);
+    free(side->orders);
     free(side->items);
     free(side);
+}
+
+void wk_side_hide(wk_side *side, const st_row_set *rows)
+{
+    PF_ASSERT(side->reader != NULL);
+    side->hidden = rows;
+}
+
+/* ---- which record a row is ---- */
+
+static sluice_status record_of(const wk_staged *staged, const pf_buffer *order, uint64_t position, uint64_t *ret_record,
+                               sluice_error *err)
+{
+    uint32_t offset;
+
+    if (position >= order->length / sizeof offset)
+        return pf_fail(err, SLUICE_CORRUPT, "a task's result is not whole");
+    memcpy(&offset, order->data + position * sizeof offset, sizeof offset);
+    *ret_record = staged->first_record + offset;
+    return SLUICE_OK;
+}
+
+static sluice_status read_order(const wk_catalogue *catalogue, uint32_t item, pf_buffer *order, sluice_error *err)
+{
+    bool found = false;
+
+    PF_ASSERT(catalogue->spool != NULL);
+    PF_TRY(wk_spool_get(catalogue->spool, catalogue->items[item].order, order, &found, err));
+    return found ? SLUICE_OK : pf_fail(err, SLUICE_INTERNAL, "the order of a plan's rows is missing");
+}
+
+sluice_status wk_catalogue_record(const wk_catalogue *catalogue, uint32_t item, uint64_t position, uint64_t *ret_record,
+                                  sluice_error *err)
+{
+    const wk_staged *staged = &catalogue->items[item];
+    pf_buffer order = {0};
+    sluice_status status;
+
+    if (staged->order[0] == '\0') {
+        *ret_record = wk_staged_record(staged, position);
+        return SLUICE_OK;
+    }
+    status = read_order(catalogue, item, &order, err);
+    if (status == SLUICE_OK)
+        status = record_of(staged, &order, position, ret_record, err);
+    pf_buffer_free(&order);
+    return status;
+}
+
+sluice_status wk_side_record(wk_side *side, uint32_t fragment, uint64_t position, uint64_t *ret_record,
+                             sluice_error *err)
+{
+    const wk_staged *staged = &side->catalogue->items[wk_side_item(side, fragment)];
+
+    if (staged->order[0] == '\0') {
+        *ret_record = wk_staged_record(staged, position);
+        return SLUICE_OK;
+    }
+    if (side->orders == NULL)
+        side->orders = calloc(side->count, sizeof *side->orders);
+    if (side->orders == NULL)
+        return pf_fail_memory(err);
+    if (side->orders[fragment].length == 0)
+        PF_TRY(read_order(side->catalogue, side->items[fragment], &side->orders[fragment], err));
+    return record_of(staged, &side->orders[fragment], position, ret_record, err);
 }
 
 bool wk_side_is_base(const wk_side *side)
@@ -92,7 +175,8 @@ uint32_t wk_side_item(const wk_side *side, uint32_t fragment)
 bool wk_side_is_dead(const wk_side *side, uint32_t fragment, uint64_t position)
 {
     if (side->reader)
-        return st_table_reader_row_is_dead(side->reader, fragment, position);
+        return st_table_reader_row_is_dead(side->reader, fragment, position) ||
+               (side->hidden && st_row_set_contains(side->hidden, wk_row_code(fragment, position)));
     const st_row_set *dead = side->catalogue->dead ? side->catalogue->dead[side->items[fragment]] : NULL;
     return dead && st_row_set_contains(dead, position);
 }

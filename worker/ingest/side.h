@@ -17,15 +17,38 @@
 typedef struct wk_catalogue {
     wk_staged *items; /* ascending by (argument, chunk) */
     uint32_t count;
-    st_row_set **dead; /* per item: positions left out by a phase behind the rows; NULL, or entries NULL: none */
+    st_row_set **dead;     /* per item: positions left out by a phase behind the rows; NULL, or entries NULL: none */
+    const wk_spool *spool; /* where items have files of their order; NULL: all are in order of the input */
+    struct wk_hidden {     /* rows of the base that items replace, as wk_row_code has them */
+        uint64_t table;
+        st_row_set *rows;
+    } * hidden;
+    uint32_t hidden_count;
 } wk_catalogue;
+
+/* The record in which a row of an item began. */
+sluice_status wk_catalogue_record(const wk_catalogue *catalogue, uint32_t item, uint64_t position, uint64_t *ret_record,
+                                  sluice_error *err);
 
 typedef struct wk_side wk_side;
 
 sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
                               wk_side **ret_side, sluice_error *err);
+/* Without the rows that stand in the base and are written anew. */
+sluice_status wk_side_of_added(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
+                               wk_side **ret_side, sluice_error *err);
 sluice_status wk_side_of_base(st_snapshot *base, const st_type_def *type, wk_side **ret_side, sluice_error *err);
 void wk_side_close(wk_side *side); /* NULL allowed */
+/* Rows of the base that are to be passed over, by wk_row_code; NULL: none. They must outlive the side. */
+void wk_side_hide(wk_side *side, const st_row_set *rows);
+static inline uint64_t wk_row_code(uint32_t fragment, uint64_t position)
+{
+    PF_ALWAYS(position <= UINT32_MAX);
+    return (uint64_t)fragment << 32 | position;
+}
+/* As wk_catalogue_record, of a side of the load; what it had to read is kept. */
+sluice_status wk_side_record(wk_side *side, uint32_t fragment, uint64_t position, uint64_t *ret_record,
+                             sluice_error *err);
 bool wk_side_is_base(const wk_side *side);
 uint32_t wk_side_count(const wk_side *side);
 /* The item of the catalogue that a staged fragment is. */

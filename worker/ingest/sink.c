@@ -62,6 +62,25 @@ sluice_status wk_run_plans(const st_type_def *type, wk_run_plan **ret_plans, uin
     return SLUICE_OK;
 }
 
+sluice_status wk_run_is_exact(const st_schema *schema, const st_type_def *type, const wk_run_plan *plan,
+                              bool *ret_exact, sluice_error *err)
+{
+    st_column_spec *specs = NULL;
+    uint32_t count = 0;
+    st_column column = {0};
+    const st_column *only = &column;
+
+    *ret_exact = false;
+    if (plan->count != 1)
+        return SLUICE_OK;
+    PF_TRY(st_type_columns(schema, type, &specs, &count, err));
+    column.type = specs[plan->columns[0]].type;
+    if (column.type != ST_STRUCT)
+        *ret_exact = st_key_hash_is_exact(&only, 1);
+    st_type_columns_free(specs, count);
+    return SLUICE_OK;
+}
+
 /* ---- batches ---- */
 
 /* Tuples with a null never collide (K-06): they are not in the run. */

@@ -22,6 +22,10 @@ typedef struct wk_run_plan {
 /* At most 3 + the number of unique tuples; the caller frees the array. */
 sluice_status wk_run_plans(const st_type_def *type, wk_run_plan **ret_plans, uint32_t *ret_count, sluice_error *err);
 
+/* Do equal hashes of this plan's keys prove that they are equal? A matter of types only. */
+sluice_status wk_run_is_exact(const st_schema *schema, const st_type_def *type, const wk_run_plan *plan,
+                              bool *ret_exact, sluice_error *err);
+
 typedef struct wk_sink_setup {
     pf_volume *volume;
     const st_type_def *type;

@@ -13,6 +13,8 @@ typedef struct staging {
     const wk_format_ops *format;
     void *reader;
     wk_sink *sink;
+    wk_spool_file absent;
+    bool absent_open;
     uint64_t bad_room;
     uint64_t seen; /* bytes of records since the last word of progress */
 } staging;
@@ -27,6 +29,8 @@ static sluice_status flush_batch(staging *s, sluice_error *err)
     if (rows == 0)
         return SLUICE_OK;
     PF_TRY(wk_sink_write(s->sink, wk_rows_columns(s->rows, &count), rows, err));
+    if (s->absent_open)
+        PF_TRY(wk_spool_append(&s->absent, wk_rows_absent(s->rows), rows * wk_rows_absent_stride(count), err));
     wk_rows_reset(s->rows);
     if (s->stage->advance)
         s->stage->advance(s->stage->advance_context, rows, s->seen);
@@ -165,12 +169,18 @@ static sluice_status make_staging(staging *s, sluice_error *err)
     setup.specs = wk_rows_specs(s->rows, &setup.count);
     pf_id_text(&stage->spool->attempt, attempt);
     (void)snprintf(setup.prefix, sizeof setup.prefix, "%s-", attempt);
+    if (stage->absent) {
+        PF_TRY(wk_spool_begin(stage->spool, stage->absent, &s->absent, err));
+        s->absent_open = true;
+    }
     return wk_sink_open(&setup, &s->sink, err);
 }
 
 static void free_staging(staging *s)
 {
     s->format->close(s->reader);
+    if (s->absent_open)
+        wk_spool_abandon(&s->absent);
     wk_sink_close(s->sink);
     wk_rows_free(s->rows);
 }
@@ -192,6 +202,10 @@ sluice_status wk_stage_chunk(const wk_stage *stage, wk_staged *ret_staged, sluic
     PF_GOTO(status, done, make_staging(&s, err));
     PF_GOTO(status, done, take_records(&s, err));
     PF_GOTO(status, done, flush_batch(&s, err));
+    if (s.absent_open) {
+        s.absent_open = false;
+        PF_GOTO(status, done, wk_spool_end(&s.absent, NULL, err));
+    }
     PF_GOTO(status, done, wk_sink_finish(s.sink, &ret_staged->add, err));
     ret_staged->tries = wk_sink_tries(s.sink);
 done:

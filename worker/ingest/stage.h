@@ -23,7 +23,8 @@ typedef struct wk_stage {
     const wk_shape *shape; /* of the whole file */
     bool has_header;       /* record 0 is no data */
     bool compress;
-    bool keep_lines;                                               /* of all records, for messages about them later */
+    bool keep_lines;    /* of all records, for messages about them later */
+    const char *absent; /* of partial columns: the file of the attempt that gets what wk_rows_absent says; NULL: none */
     void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* progress; NULL allowed */
     void *advance_context;
 } wk_stage;

@@ -1,5 +1,6 @@
 #include "worker/ingest/staged.h"
 
+#include "platform/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,10 @@ sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluic
     st_json_u64(&json, staged->first_line);
     st_json_name(&json, "lines");
     st_json_bool(&json, staged->lines_listed);
+    st_json_name(&json, "updates");
+    st_json_bool(&json, staged->updates);
+    st_json_name(&json, "order");
+    st_json_text(&json, staged->order);
     st_json_name(&json, "least");
     if (staged->least.present)
         wk_fault_encode(&staged->least, &json);
@@ -126,6 +131,7 @@ sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluic
 static sluice_status decode_head(const cJSON *head, wk_staged *staged, sluice_error *err)
 {
     const cJSON *least = cJSON_GetObjectItemCaseSensitive(head, "least"), *damage = NULL;
+    const char *order = NULL;
 
     PF_TRY(st_json_check_format(head, STAGED_FORMAT, err));
     PF_TRY(st_json_get_u64(head, "table", &staged->table, err));
@@ -143,6 +149,9 @@ static sluice_status decode_head(const cJSON *head, wk_staged *staged, sluice_er
     }
     PF_TRY(st_json_get_u64(head, "first_line", &staged->first_line, err));
     PF_TRY(st_json_get_bool(head, "lines", &staged->lines_listed, err));
+    PF_TRY(st_json_get_bool(head, "updates", &staged->updates, err));
+    PF_TRY(st_json_get_text(head, "order", &order, err));
+    (void)snprintf(staged->order, sizeof staged->order, "%s", order);
     return cJSON_IsObject(least) ? wk_fault_decode(least, &staged->least, err) : SLUICE_OK;
 }
 
@@ -203,6 +212,7 @@ done:
 
 uint64_t wk_staged_record(const wk_staged *staged, uint64_t position)
 {
+    PF_ASSERT(staged->order[0] == '\0');
     /* The i-th bad record lies bad[i] - i good ones behind the start: the first i with bad[i] - i > position counts. */
     uint64_t low = 0, high = staged->bad_count;
 

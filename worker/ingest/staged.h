@@ -8,6 +8,7 @@
 #include "store/format/json.h"
 #include "store/state/state.h"
 #include "worker/ingest/fault.h"
+#include "worker/ingest/spool.h"
 
 typedef struct wk_staged {
     uint64_t table;
@@ -25,6 +26,10 @@ typedef struct wk_staged {
     bool lines_listed;        /* some record does not begin on the line that its number says: the lines are in a file */
     uint32_t *lines;          /* of each record, less first_line; while it is staged only, NULL: as its number says */
     st_edit_add add;          /* add.fragment.rows 0: nothing was written */
+    /* Of rows that a plan made from those of the chunk (worker/ingest/complete.h): */
+    bool updates; /* they stand in the base and are written anew */
+    char
+        order[WK_SPOOL_NAME]; /* the file that says which record each is, counted from first_record; "": as they come */
 } wk_staged;
 
 void wk_staged_free(wk_staged *staged); /* its insides; safe on a zeroed one */
@@ -32,7 +37,8 @@ void wk_staged_free(wk_staged *staged); /* its insides; safe on a zeroed one */
 sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluice_error *err);
 sluice_status wk_staged_decode(const void *bytes, size_t length, wk_staged *ret_staged, sluice_error *err);
 
-/* The record in which row `position` of the fragment began. */
+/* The record in which row `position` of the fragment began, where they stand as they came (else: wk_catalogue_record).
+ */
 uint64_t wk_staged_record(const wk_staged *staged, uint64_t position);
 
 void wk_fault_encode(const wk_fault *fault, st_json *json);

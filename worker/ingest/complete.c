@@ -1,0 +1,700 @@
+#include "worker/ingest/complete.h"
+
+#include "platform/check.h"
+#include "store/arrow/bits.h"
+#include "store/read/snapshot.h"
+#include "worker/ingest/group.h"
+#include "worker/ingest/rows.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_BYTES (UINT64_C(8) << 20) /* of strings in one batch */
+#define NEW         UINT64_MAX          /* a row that the base does not have, */
+#define LACKING     (UINT64_MAX - 1)    /* and one of these without a value that it must have */
+
+typedef struct match {
+    uint64_t row; /* its id */
+    uint64_t position;
+} match;
+
+typedef struct hashes { /* grows as needed */
+    uint64_t *items;
+    uint64_t count, room;
+} hashes;
+
+typedef struct output { /* one of the two fragments */
+    wk_sink *sink;
+    st_column_builder **builders;
+    uint64_t rows, bytes;
+    pf_buffer order; /* per row: its record, counted from the chunk's first */
+    const char *name;
+} output;
+
+typedef struct completing {
+    const wk_complete *request;
+    const wk_staged *staged;
+    uint64_t rows; /* of the chunk */
+    uint32_t ends;
+    st_column_spec *specs; /* the layout, then _row_id and _commit */
+    uint32_t count;        /* of the layout */
+    bool *of_key;          /* per column: an end or a member of the key */
+    st_fragment *fragment; /* the chunk's, */
+    st_column *batch;      /* the columns of one batch of it, */
+    uint32_t batch_number; /* plus one; 0: none */
+    pf_buffer absent;
+    size_t stride;
+    wk_side *load, *base;
+    st_table_reader *reader;
+    uint64_t *places; /* per row of the chunk: where the base has it */
+    match *matches;
+    uint64_t match_count, kept; /* kept: those that change */
+    st_column_builder **old;    /* one row of the base */
+    st_column *views;           /* of it */
+    output added, updated;
+    hashes *freed, *set; /* per unique tuple */
+    uint64_t *gone_places;
+    uint64_t *changed; /* bits of the columns that some updated row changes */
+    wk_fault least;
+    pf_buffer scratch;
+} completing;
+
+static uint64_t column_words(const st_type_def *type)
+{
+    return (type->property_count + (type->edge ? 2u : 0u) + 63u) / 64u;
+}
+
+/* ---- which rows the base has ---- */
+
+static sluice_status find_group(completing *c, const wk_run_plan *plan, wk_stream *stream, uint64_t hash, bool exact,
+                                wk_places *places, wk_group *group, sluice_error *err)
+{
+    uint64_t next;
+
+    wk_group_clear(group, exact);
+    for (uint32_t i = 0; i < places->count; i++)
+        PF_TRY(wk_group_add(group, &places->items[i], plan, err));
+    while (wk_stream_peek(stream, &next) && next == hash) {
+        wk_place place;
+        uint32_t member;
+        PF_TRY(wk_stream_next(stream, &place, err));
+        PF_TRY(wk_group_find(group, &place, plan, &member, err));
+        if (member == UINT32_MAX)
+            continue;
+        c->places[place.position] =
+            wk_row_code(group->members.items[member].fragment, group->members.items[member].position);
+        c->match_count++;
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status find_matches(completing *c, const wk_run_plan *plan, sluice_error *err)
+{
+    static const wk_range all = {0, UINT64_MAX};
+    wk_stream *stream = NULL;
+    wk_lookup *lookup = NULL;
+    wk_places places = {0};
+    wk_group group = {0};
+    uint64_t hash;
+    bool exact = false;
+    sluice_status status;
+
+    PF_GOTO(status, done, wk_run_is_exact(c->request->schema, c->request->type, plan, &exact, err));
+    PF_GOTO(status, done, wk_stream_open(c->load, ST_RUN_KEY, 0, all, &stream, err));
+    PF_GOTO(status, done, wk_lookup_open(c->base, ST_RUN_KEY, 0, all, c->rows, &lookup, err));
+    while (wk_stream_peek(stream, &hash)) {
+        places.count = 0;
+        PF_GOTO(status, done, wk_lookup_find(lookup, hash, exact, &places, err));
+        PF_GOTO(status, done, find_group(c, plan, stream, hash, exact, &places, &group, err));
+    }
+done:
+    wk_group_free(&group);
+    wk_places_free(&places);
+    wk_lookup_close(lookup);
+    wk_stream_close(stream);
+    return status;
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const match *left = a, *right = b;
+    if (left->row != right->row)
+        return left->row < right->row ? -1 : 1;
+    return left->position < right->position ? -1 : left->position > right->position;
+}
+
+static sluice_status sort_matches(completing *c, sluice_error *err)
+{
+    uint64_t at = 0;
+
+    c->matches = malloc((c->match_count + 1) * sizeof *c->matches);
+    c->gone_places = malloc((c->match_count + 1) * sizeof *c->gone_places);
+    if (c->matches == NULL || c->gone_places == NULL)
+        return pf_fail_memory(err);
+    for (uint64_t position = 0; position < c->rows; position++) {
+        if (c->places[position] >= LACKING)
+            continue;
+        PF_TRY(st_reader_row_id(c->reader, (uint32_t)(c->places[position] >> 32), (uint32_t)c->places[position],
+                                &c->matches[at].row, err));
+        c->matches[at++].position = position;
+    }
+    qsort(c->matches, c->match_count, sizeof *c->matches, by_row);
+    return SLUICE_OK;
+}
+
+/* ---- values ---- */
+
+static bool is_absent(const completing *c, uint64_t position, uint32_t column)
+{
+    return st_bit(c->absent.data + position * c->stride, column);
+}
+
+static sluice_status load_batch(completing *c, uint32_t batch, sluice_error *err)
+{
+    if (c->batch_number == batch + 1)
+        return SLUICE_OK;
+    c->batch_number = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        PF_TRY(st_fragment_column(c->fragment, batch, i, &c->batch[i], err));
+    c->batch_number = batch + 1;
+    return SLUICE_OK;
+}
+
+static uint64_t bytes_of(const st_column *column, uint64_t row)
+{
+    uint64_t bytes = 0;
+
+    if (column->offsets)
+        return (uint64_t)(column->offsets[row + 1] - column->offsets[row]);
+    for (uint32_t i = 0; i < column->child_count; i++)
+        if (column->children[i].offsets)
+            bytes += (uint64_t)(column->children[i].offsets[row + 1] - column->children[i].offsets[row]);
+    return bytes;
+}
+
+static sluice_status append(output *out, uint32_t column, const st_column *from, uint64_t row, sluice_error *err)
+{
+    out->bytes += bytes_of(from, row);
+    return st_append_from(out->builders[column], from, row, err);
+}
+
+static sluice_status flush(completing *c, output *out, sluice_error *err)
+{
+    uint32_t count = c->count + (out == &c->updated ? 2 : 0);
+    st_column *views = c->views; /* the old row is done with */
+
+    for (uint32_t i = 0; i < count; i++)
+        st_builder_view(out->builders[i], &views[i]);
+    PF_TRY(wk_sink_write(out->sink, views, out->rows, err));
+    for (uint32_t i = 0; i < count; i++)
+        st_builder_truncate(out->builders[i], 0);
+    out->rows = out->bytes = 0;
+    return SLUICE_OK;
+}
+
+static sluice_status end_row(completing *c, output *out, uint64_t position, sluice_error *err)
+{
+    uint32_t record = (uint32_t)(wk_staged_record(c->staged, position) - c->staged->first_record);
+
+    out->rows++;
+    PF_TRY(pf_buffer_append(&out->order, &record, sizeof record, err));
+    return out->rows == WK_SINK_ROWS || out->bytes >= BATCH_BYTES ? flush(c, out, err) : SLUICE_OK;
+}
+
+/* ---- rows that are new ---- */
+
+static void refuse(completing *c, uint64_t position, const wk_fault *found)
+{
+    wk_fault fault = *found;
+
+    fault.argument = c->staged->argument;
+    fault.record = wk_staged_record(c->staged, position);
+    fault.column = UINT32_MAX; /* behind all columns that there are */
+    wk_fault_least(&c->least, &fault);
+}
+
+/* Must a new row have a value that its record does not give? */
+static bool lacks_value(completing *c, uint64_t position)
+{
+    const st_type_def *type = c->request->type;
+
+    for (uint32_t i = 0; i < type->property_count; i++) {
+        const st_property *property = &type->properties[i];
+        wk_fault fault = {0};
+        if (property->nullable || property->default_value.present || !is_absent(c, position, i + c->ends))
+            continue;
+        wk_fault_set(&fault, SLUICE_CONSTRAINT_NULL,
+                     "column %s: the key is new, and there is no value for this column, which may not be null",
+                     property->name);
+        refuse(c, position, &fault);
+        return true;
+    }
+    return false;
+}
+
+static bool find_lacking(completing *c)
+{
+    bool any = false;
+
+    for (uint64_t position = 0; position < c->rows; position++)
+        if (c->places[position] == NEW && lacks_value(c, position)) {
+            c->places[position] = LACKING;
+            any = true;
+        }
+    return any;
+}
+
+static sluice_status add_new_row(completing *c, uint64_t row, uint64_t position, sluice_error *err)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        PF_TRY(append(&c->added, i, &c->batch[i], row, err));
+    return end_row(c, &c->added, position, err);
+}
+
+static sluice_status add_new_rows(completing *c, sluice_error *err)
+{
+    uint64_t position = 0;
+
+    for (uint32_t batch = 0; batch < st_fragment_batches(c->fragment); batch++) {
+        uint64_t rows = st_fragment_batch_rows(c->fragment, batch);
+        PF_TRY(load_batch(c, batch, err));
+        for (uint64_t row = 0; row < rows; row++, position++)
+            if (c->places[position] == NEW)
+                PF_TRY(add_new_row(c, row, position, err));
+    }
+    return flush(c, &c->added, err);
+}
+
+/* ---- rows that the base has ---- */
+
+static sluice_status read_old(completing *c, uint64_t place, sluice_error *err)
+{
+    uint64_t row_id;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        st_builder_truncate(c->old[i], 0);
+    PF_TRY(st_table_row(c->request->base, c->request->type, c->reader, (uint32_t)(place >> 32), (uint32_t)place, c->old,
+                        &row_id, err));
+    for (uint32_t i = 0; i < c->count; i++)
+        st_builder_view(c->old[i], &c->views[i]);
+    return SLUICE_OK;
+}
+
+static sluice_status complete_row(completing *c, const match *found, bool *ret_changed, sluice_error *err)
+{
+    uint32_t batch = 0;
+    uint64_t row = 0;
+
+    *ret_changed = false;
+    st_fragment_locate(c->fragment, found->position, &batch, &row);
+    PF_TRY(load_batch(c, batch, err));
+    for (uint32_t i = 0; i < c->count; i++) {
+        bool keep =
+            c->of_key[i] || is_absent(c, found->position, i) || st_value_same(&c->batch[i], row, &c->views[i], 0);
+        PF_TRY(append(&c->updated, i, keep ? &c->views[i] : &c->batch[i], keep ? 0 : row, err));
+        if (!keep) {
+            c->changed[i / 64] |= UINT64_C(1) << i % 64;
+            *ret_changed = true;
+        }
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status add_hash(hashes *list, uint64_t hash, sluice_error *err)
+{
+    if (list->count == list->room) {
+        uint64_t room = list->room ? list->room * 2 : 64;
+        uint64_t *items = realloc(list->items, room * sizeof *items);
+        if (items == NULL)
+            return pf_fail_memory(err);
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = hash;
+    return SLUICE_OK;
+}
+
+/* A tuple may have members of old and new, which nobody has measured together yet. */
+static sluice_status check_length(completing *c, const st_unique *unique, const st_column *const *tuple, uint64_t row,
+                                  uint64_t position, sluice_error *err)
+{
+    sluice_error error;
+    wk_fault fault = {0};
+
+    c->scratch.length = 0;
+    if (unique->count < 2 || st_key_encode(tuple, unique->count, row, &c->scratch, &error) == SLUICE_OK)
+        return SLUICE_OK;
+    if (error.code != SLUICE_RESOURCE_LIMIT) {
+        if (err)
+            *err = error;
+        return error.code;
+    }
+    wk_fault_set(&fault, SLUICE_RESOURCE_LIMIT,
+                 "column %s: the unique value, completed by what is stored, is longer than the limit of %u bytes",
+                 c->request->type->properties[unique->properties[0]].name, ST_KEY_BYTES_MAX);
+    refuse(c, position, &fault);
+    return SLUICE_OK;
+}
+
+/* Which unique tuples the row gives up, and which it takes. */
+static sluice_status note_tuples(completing *c, uint64_t position, sluice_error *err)
+{
+    const st_type_def *type = c->request->type;
+    const st_column *old[ST_KEY_LEAVES_MAX], *new[ST_KEY_LEAVES_MAX];
+    st_column views[ST_KEY_LEAVES_MAX];
+
+    for (uint32_t u = 0; u < type->unique_count; u++) {
+        const st_unique *unique = &type->uniques[u];
+        bool same = true;
+        uint64_t row = c->updated.rows;
+        for (uint32_t i = 0; i < unique->count; i++) {
+            uint32_t column = unique->properties[i] + c->ends;
+            st_builder_view(c->updated.builders[column], &views[i]);
+            old[i] = &c->views[column];
+            new[i] = &views[i];
+            same = same && st_value_same(old[i], 0, new[i], row);
+        }
+        if (same)
+            continue;
+        if (!st_key_has_null(old, unique->count, 0))
+            PF_TRY(add_hash(&c->freed[u], st_key_hash_row(old, unique->count, 0), err));
+        if (st_key_has_null(new, unique->count, row))
+            continue;
+        PF_TRY(add_hash(&c->set[u], st_key_hash_row(new, unique->count, row), err));
+        PF_TRY(check_length(c, unique, new, row, position, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status update_row(completing *c, const match *found, sluice_error *err)
+{
+    output *out = &c->updated;
+    uint64_t before = out->bytes;
+    bool changed = false;
+
+    PF_TRY(read_old(c, c->places[found->position], err));
+    PF_TRY(complete_row(c, found, &changed, err));
+    if (!changed) {
+        for (uint32_t i = 0; i < c->count; i++)
+            st_builder_truncate(out->builders[i], out->rows);
+        out->bytes = before;
+        return SLUICE_OK;
+    }
+    PF_TRY(st_append_u64(out->builders[c->count], found->row, err));
+    PF_TRY(st_append_bytes(out->builders[c->count + 1], c->request->commit.bytes, 16, err));
+    PF_TRY(note_tuples(c, found->position, err));
+    c->gone_places[c->kept] = c->places[found->position];
+    c->matches[c->kept++].row = found->row;
+    return end_row(c, out, found->position, err);
+}
+
+static sluice_status update_rows(completing *c, sluice_error *err)
+{
+    for (uint64_t i = 0; i < c->match_count; i++)
+        PF_TRY(update_row(c, &(match){c->matches[i].row, c->matches[i].position}, err));
+    return flush(c, &c->updated, err);
+}
+
+/* ---- what is left behind ---- */
+
+static void file_name(const completing *c, const char *what, char ret_name[WK_SPOOL_NAME])
+{
+    int length = snprintf(ret_name, WK_SPOOL_NAME, "%s-%s", c->request->stem, what);
+    PF_ALWAYS(length > 0 && (size_t)length < WK_SPOOL_NAME);
+}
+
+static sluice_status finish_output(completing *c, output *out, wk_staged *staged, sluice_error *err)
+{
+    staged->table = c->staged->table;
+    staged->argument = c->staged->argument;
+    staged->chunk = c->staged->chunk;
+    staged->first_record = c->staged->first_record;
+    staged->updates = out == &c->updated;
+    PF_TRY(wk_sink_finish(out->sink, &staged->add, err));
+    staged->tries = wk_sink_tries(out->sink);
+    if (staged->add.fragment.rows == 0)
+        return SLUICE_OK;
+    file_name(c, out->name, staged->order);
+    return wk_spool_put(c->request->spool, staged->order, out->order.data, out->order.length, NULL, err);
+}
+
+static sluice_status put_words(wk_spool_file *file, const uint64_t *words, uint64_t count, sluice_error *err)
+{
+    return count ? wk_spool_append(file, words, count * sizeof *words, err) : SLUICE_OK;
+}
+
+/* Counts first, then everything that they count. */
+static sluice_status append_gone(const completing *c, wk_spool_file *file, sluice_error *err)
+{
+    uint32_t uniques = c->request->type->unique_count;
+
+    PF_TRY(put_words(file, &c->kept, 1, err));
+    for (uint32_t u = 0; u < uniques; u++) {
+        PF_TRY(put_words(file, &c->freed[u].count, 1, err));
+        PF_TRY(put_words(file, &c->set[u].count, 1, err));
+    }
+    for (uint64_t i = 0; i < c->kept; i++)
+        PF_TRY(put_words(file, &c->matches[i].row, 1, err));
+    PF_TRY(put_words(file, c->gone_places, c->kept, err));
+    PF_TRY(put_words(file, c->changed, column_words(c->request->type), err));
+    for (uint32_t u = 0; u < uniques; u++) {
+        PF_TRY(put_words(file, c->freed[u].items, c->freed[u].count, err));
+        PF_TRY(put_words(file, c->set[u].items, c->set[u].count, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status write_gone(const completing *c, sluice_error *err)
+{
+    char name[WK_SPOOL_NAME];
+    wk_spool_file file;
+    sluice_status status;
+
+    if (c->kept == 0)
+        return SLUICE_OK;
+    file_name(c, "gone", name);
+    PF_TRY(wk_spool_begin(c->request->spool, name, &file, err));
+    status = append_gone(c, &file, err);
+    if (status == SLUICE_OK)
+        return wk_spool_end(&file, NULL, err);
+    wk_spool_abandon(&file);
+    return status;
+}
+
+void wk_gone_free(wk_gone *gone)
+{
+    pf_buffer_free(&gone->bytes);
+    free(gone->tuples);
+    *gone = (wk_gone){0};
+}
+
+/* The next `count` words; NULL when there are fewer. */
+static const uint64_t *take_words(const wk_gone *gone, size_t *at, uint64_t count)
+{
+    const uint64_t *words = (const uint64_t *)(const void *)gone->bytes.data + *at;
+
+    if (count > gone->bytes.length / sizeof *words - *at)
+        return NULL;
+    *at += count;
+    return words;
+}
+
+sluice_status wk_gone_get(const wk_spool *spool, const char *stem, const st_type_def *type, wk_gone *ret_gone,
+                          sluice_error *err)
+{
+    char name[WK_SPOOL_NAME];
+    bool found = false, whole = true;
+    size_t at = 0;
+    uint32_t unique_count = type->unique_count;
+
+    *ret_gone = (wk_gone){.unique_count = unique_count};
+    (void)snprintf(name, sizeof name, "%s-gone", stem);
+    PF_TRY(wk_spool_get(spool, name, &ret_gone->bytes, &found, err));
+    ret_gone->tuples = calloc((size_t)unique_count + 1, sizeof *ret_gone->tuples);
+    if (ret_gone->tuples == NULL)
+        return pf_fail_memory(err);
+    if (!found)
+        return SLUICE_OK;
+    const uint64_t *head = take_words(ret_gone, &at, 1 + 2 * (uint64_t)unique_count);
+    whole = head != NULL;
+    ret_gone->count = whole ? head[0] : 0;
+    ret_gone->rows = take_words(ret_gone, &at, ret_gone->count);
+    ret_gone->places = take_words(ret_gone, &at, ret_gone->count);
+    ret_gone->changed = (const uint8_t *)take_words(ret_gone, &at, column_words(type));
+    whole = whole && ret_gone->rows && ret_gone->places && ret_gone->changed;
+    for (uint32_t u = 0; u < unique_count && whole; u++) {
+        struct wk_gone_tuples *tuples = &ret_gone->tuples[u];
+        tuples->freed_count = head[1 + 2 * u];
+        tuples->set_count = head[2 + 2 * u];
+        tuples->freed = take_words(ret_gone, &at, tuples->freed_count);
+        tuples->set = take_words(ret_gone, &at, tuples->set_count);
+        whole = tuples->freed && tuples->set;
+    }
+    return whole && at * sizeof *head == ret_gone->bytes.length
+               ? SLUICE_OK
+               : pf_fail(err, SLUICE_CORRUPT, "a task's result is not whole");
+}
+
+/* ---- all of it ---- */
+
+static sluice_status make_builders(const completing *c, uint32_t count, st_column_builder ***ret_builders,
+                                   sluice_error *err)
+{
+    *ret_builders = calloc((size_t)count + 1, sizeof(st_column_builder *));
+    if (*ret_builders == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < count; i++)
+        PF_TRY(st_column_builder_new(&c->specs[i], &(*ret_builders)[i], err));
+    return SLUICE_OK;
+}
+
+static void free_builders(st_column_builder **builders, uint32_t count)
+{
+    for (uint32_t i = 0; builders && i < count; i++)
+        st_column_builder_free(builders[i]);
+    free(builders);
+}
+
+static sluice_status open_output(completing *c, output *out, const char *name, sluice_error *err)
+{
+    const wk_complete *request = c->request;
+    bool updates = out == &c->updated;
+    wk_sink_setup setup = {.volume = request->spool->volume,
+                           .type = request->type,
+                           .specs = c->specs,
+                           .count = c->count + (updates ? 2 : 0),
+                           .number = request->number + (updates ? WK_SINK_NAMES : 0),
+                           .compress = request->compress};
+
+    (void)snprintf(setup.prefix, sizeof setup.prefix, "%s", request->prefix);
+    out->name = name;
+    PF_TRY(make_builders(c, setup.count, &out->builders, err));
+    return wk_sink_open(&setup, &out->sink, err);
+}
+
+static void close_output(const completing *c, output *out)
+{
+    free_builders(out->builders, c->count + (out == &c->updated ? 2 : 0));
+    wk_sink_close(out->sink);
+    pf_buffer_free(&out->order);
+}
+
+/* The layout, with the columns of rewritten rows behind it. */
+static sluice_status make_specs(completing *c, sluice_error *err)
+{
+    static char row_id[] = "_row_id", commit[] = "_commit";
+    const st_type_def *type = c->request->type;
+    st_column_spec *specs = NULL;
+
+    PF_TRY(st_type_columns(c->request->schema, type, &specs, &c->count, err));
+    c->specs = realloc(specs, ((size_t)c->count + 2) * sizeof *specs);
+    if (c->specs == NULL) {
+        st_type_columns_free(specs, c->count);
+        return pf_fail_memory(err);
+    }
+    c->specs[c->count] = (st_column_spec){.name = row_id, .type = ST_ROW_ID};
+    c->specs[c->count + 1] = (st_column_spec){.name = commit, .type = ST_COMMIT_ID};
+    c->ends = type->edge ? 2 : 0;
+    c->of_key = calloc((size_t)c->count + 1, sizeof *c->of_key);
+    c->views = calloc((size_t)c->count + 2, sizeof *c->views);
+    c->batch = calloc((size_t)c->count + 1, sizeof *c->batch);
+    c->changed = calloc(column_words(type) + 1, sizeof *c->changed);
+    c->freed = calloc((size_t)type->unique_count + 1, sizeof *c->freed);
+    c->set = calloc((size_t)type->unique_count + 1, sizeof *c->set);
+    if (c->of_key == NULL || c->views == NULL || c->batch == NULL || c->changed == NULL || c->freed == NULL ||
+        c->set == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < c->ends; i++)
+        c->of_key[i] = true;
+    for (uint32_t i = 0; i < type->key_count; i++)
+        c->of_key[type->key[i] + c->ends] = true;
+    return SLUICE_OK;
+}
+
+static sluice_status open_inputs(completing *c, wk_catalogue *alone, sluice_error *err)
+{
+    const wk_complete *request = c->request;
+    bool found = false;
+
+    PF_TRY(wk_spool_get(request->spool, request->absent, &c->absent, &found, err));
+    c->stride = wk_rows_absent_stride(c->count);
+    if (!found || c->absent.length != c->rows * c->stride)
+        return pf_fail(err, SLUICE_INTERNAL, "what the records of a chunk do not give is missing");
+    c->places = malloc((c->rows + 1) * sizeof *c->places);
+    if (c->places == NULL)
+        return pf_fail_memory(err);
+    memset(c->places, 0xff, c->rows * sizeof *c->places);
+    PF_TRY(wk_side_of_load(request->spool->volume, request->type, alone, &c->load, err));
+    PF_TRY(wk_side_of_base(request->base, request->type, &c->base, err));
+    PF_TRY(st_table_reader_get(request->base, request->type->table, &c->reader, err));
+    return st_fragment_open(request->spool->volume, request->type->table, &c->staged->add.fragment, &c->fragment, err);
+}
+
+static void close_all(completing *c)
+{
+    close_output(c, &c->added);
+    close_output(c, &c->updated);
+    free_builders(c->old, c->count);
+    for (uint32_t u = 0; c->freed && c->set && u < c->request->type->unique_count; u++) {
+        free(c->freed[u].items);
+        free(c->set[u].items);
+    }
+    free(c->freed);
+    free(c->set);
+    free(c->gone_places);
+    free(c->matches);
+    free(c->places);
+    free(c->of_key);
+    free(c->views);
+    free(c->batch);
+    free(c->changed);
+    st_fragment_close(c->fragment);
+    wk_side_close(c->load);
+    wk_side_close(c->base);
+    st_type_columns_free(c->specs, c->count);
+    pf_buffer_free(&c->absent);
+    pf_buffer_free(&c->scratch);
+}
+
+/* All rows are new: the chunk's fragment is what is added. */
+static sluice_status use_as_staged(const completing *c, wk_staged *added, sluice_error *err)
+{
+    pf_buffer buffer = {0};
+    sluice_status status = wk_staged_encode(c->staged, &buffer, err);
+
+    if (status == SLUICE_OK)
+        status = wk_staged_decode(buffer.data, buffer.length, added, err);
+    pf_buffer_free(&buffer);
+    return status;
+}
+
+static sluice_status run(completing *c, wk_completed *out, sluice_error *err)
+{
+    wk_run_plan *plans = NULL;
+    wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c->staged, .count = 1};
+    uint32_t plan_count = 0;
+    sluice_status status;
+
+    PF_TRY(make_specs(c, err));
+    PF_TRY(open_inputs(c, &alone, err));
+    PF_TRY(wk_run_plans(c->request->type, &plans, &plan_count, err));
+    PF_ASSERT(plans[0].use == ST_RUN_KEY);
+    status = find_matches(c, &plans[0], err);
+    free(plans);
+    PF_TRY(status);
+    bool lacking = find_lacking(c);
+    if (c->match_count == 0 && !lacking)
+        return use_as_staged(c, &out->added, err);
+    PF_TRY(make_builders(c, c->count, &c->old, err));
+    PF_TRY(open_output(c, &c->added, "added", err));
+    PF_TRY(open_output(c, &c->updated, "updated", err));
+    PF_TRY(sort_matches(c, err));
+    PF_TRY(add_new_rows(c, err));
+    PF_TRY(update_rows(c, err));
+    PF_TRY(finish_output(c, &c->added, &out->added, err));
+    PF_TRY(finish_output(c, &c->updated, &out->updated, err));
+    out->added.least = c->least;
+    return write_gone(c, err);
+}
+
+sluice_status wk_complete_chunk(const wk_complete *request, wk_completed *ret_completed, sluice_error *err)
+{
+    completing c = {.request = request, .staged = request->staged, .rows = request->staged->add.fragment.rows};
+    sluice_status status;
+
+    *ret_completed = (wk_completed){0};
+    if (c.rows == 0)
+        return SLUICE_OK;
+    status = run(&c, ret_completed, err);
+    close_all(&c);
+    if (status != SLUICE_OK)
+        wk_completed_free(ret_completed);
+    return status;
+}
+
+void wk_completed_free(wk_completed *completed)
+{
+    wk_staged_free(&completed->added);
+    wk_staged_free(&completed->updated);
+}

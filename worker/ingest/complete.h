@@ -1,0 +1,55 @@
+/*
+ * Completing rows from the base (--mode upsert): what the records of one chunk become under one plan.
+ *
+ * A row whose key the base does not have is added as it was staged; one whose key is there gets the values that its
+ * record does not give (and the key's own) from the base, and is added again under its row id, unless that leaves it as
+ * it is. The chunk's own fragment is used as it stands when all of its rows are new; else added and updated rows are
+ * written anew, the updated ones in the order of their row ids.
+ */
+#ifndef WORKER_INGEST_COMPLETE_H
+#define WORKER_INGEST_COMPLETE_H
+
+#include "worker/ingest/side.h"
+#include "worker/ingest/sink.h"
+
+typedef struct wk_complete {
+    const wk_spool *spool;
+    const st_schema *schema;
+    const st_type_def *type;
+    st_snapshot *base;
+    const wk_staged *staged; /* of this chunk */
+    const char *absent;      /* the file of what its records did not give */
+    const char *stem;        /* of the names of the files that it leaves in the attempt's folder */
+    const char *prefix;      /* of the names of fragments and runs; the first 2 * WK_SINK_NAMES numbers from `number` */
+    uint64_t number;
+    pf_id commit; /* that will have written the rows */
+    bool compress;
+} wk_complete;
+
+typedef struct wk_completed {
+    wk_staged added,
+        updated; /* without rows: nothing; a fault in `added`: the least of a row that cannot be completed */
+} wk_completed;
+
+void wk_completed_free(wk_completed *completed); /* its insides; safe on a zeroed one */
+sluice_status wk_complete_chunk(const wk_complete *request, wk_completed *ret_completed, sluice_error *err);
+
+/* What the updated rows of a chunk take out of the base (file "<stem>-gone"). */
+typedef struct wk_gone {
+    pf_buffer bytes; /* what the rest points into */
+    uint64_t count;
+    const uint64_t *rows;   /* row ids, ascending */
+    const uint64_t *places; /* wk_row_code of where they stand in the base */
+    const uint8_t *changed; /* bits of the columns that some of these rows have another value in */
+    uint32_t unique_count;
+    struct wk_gone_tuples { /* hashes of unique tuples that these rows have no more, and have newly */
+        const uint64_t *freed, *set;
+        uint64_t freed_count, set_count;
+    } * tuples;
+} wk_gone;
+/* No file: nothing is gone. */
+sluice_status wk_gone_get(const wk_spool *spool, const char *stem, const st_type_def *type, wk_gone *ret_gone,
+                          sluice_error *err);
+void wk_gone_free(wk_gone *gone);
+
+#endif
