@@ -221,7 +221,7 @@ static sluice_status map(const wk_input *input, const wk_input *owner, wk_column
     for (uint32_t i = 0; i < state->input->leaf_count; i++)
         names[i] = (wk_name){state->input->leaves[i].name, strlen(state->input->leaves[i].name)};
     PF_GOTO(status, done,
-            wk_mapping_make(columns->schema, columns->type, names, state->input->leaf_count, columns->ignore_unknown,
+            wk_mapping_make(columns->schema, columns->type, names, state->input->leaf_count, wk_columns_allow(columns),
                             &columns->mapping, ret_fault, err));
     if (ret_fault->present)
         goto done;
