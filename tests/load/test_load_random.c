@@ -1,6 +1,7 @@
 /*
  * Random files, some right and some not, loaded at random sizes of chunks, pieces and ranges, against a slow and simple
- * model: the same rows in the same order, or the same code at the same line of the same file.
+ * model: the same rows in the same order, or the same code at the same line of the same file. Loads that skip bad rows
+ * leave out the same ones for the same reasons, in order of the input.
  */
 #include "load_fixture.h"
 #include "tests/support/csv_reference.h"
@@ -60,6 +61,12 @@ typedef struct model_file {
     size_t length;
 } model_file;
 
+typedef struct model_reject {
+    unsigned file;
+    uint64_t line;
+    sluice_status code;
+} model_reject;
+
 typedef struct model {
     model_file files[FILES_MAX];
     unsigned file_count;
@@ -69,6 +76,13 @@ typedef struct model {
     unsigned file, column, rule; /* of the least fault */
     uint64_t record, line;
     sluice_status code;
+    /* of a load that skips: */
+    bool skip, damaged;
+    unsigned only;       /* the one rule that is looked at; 0: all */
+    bool dead[ROWS_MAX]; /* per row: left out by a phase */
+    model_reject rejects[ROWS_MAX];
+    unsigned reject_count;
+    uint64_t records[ROWS_MAX]; /* of the rejects: what they are ordered by */
 } model;
 
 /* ---- making files ---- */
@@ -164,6 +178,8 @@ static void make_file(model_file *file, int type, next_keys *next, uint64_t *see
 static void fault(model *m, unsigned file, uint64_t record, unsigned column, unsigned rule, uint64_t line,
                   sluice_status code)
 {
+    if (m->only && rule != m->only)
+        return;
     const uint64_t mine[4] = {file, record, column, rule}, least[4] = {m->file, m->record, m->column, m->rule};
     for (unsigned i = 0; m->bad && i < 4; i++) {
         if (mine[i] > least[i])
@@ -207,13 +223,46 @@ static sluice_status read_value(const model_column *column, const ref_field *fie
     return SLUICE_OK;
 }
 
+static void reject(model *m, unsigned file, uint64_t record, uint64_t line, sluice_status code)
+{
+    unsigned at = m->reject_count++;
+
+    assert_true(at < ROWS_MAX);
+    for (;
+         at > 0 && (m->rejects[at - 1].file > file || (m->rejects[at - 1].file == file && m->records[at - 1] > record));
+         at--) {
+        m->rejects[at] = m->rejects[at - 1];
+        m->records[at] = m->records[at - 1];
+    }
+    m->rejects[at] = (model_reject){.file = file, .line = line, .code = code};
+    m->records[at] = record;
+}
+
+static void read_record(model *m, unsigned number, const ref_record *record, uint64_t index);
+
+/* What a strict load would end with is why this record is left out. */
+static void read_or_leave_out(model *m, unsigned number, const ref_record *record, uint64_t index)
+{
+    m->skip = m->bad = false;
+    read_record(m, number, record, index);
+    if (m->bad)
+        reject(m, number, index, m->line, m->code);
+    m->skip = true;
+    m->bad = false;
+}
+
 static void read_record(model *m, unsigned number, const ref_record *record, uint64_t index)
 {
     const model_file *file = &m->files[number];
     unsigned count = column_count(file->type);
     model_row row = {.type = file->type, .file = number, .record = index, .line = record->line};
 
+    if (m->skip && !record->unclosed) {
+        read_or_leave_out(m, number, record, index);
+        return;
+    }
     if (record->unclosed) {
+        m->damaged = true;
         fault(m, number, index, 0, 0, record->open_line, SLUICE_INPUT_SYNTAX);
         return;
     }
@@ -306,8 +355,59 @@ static void check_row(model *m, unsigned number)
         fault(m, row->file, row->record, first, 5, row->line, SLUICE_CONSTRAINT_CARDINALITY);
 }
 
+/* Phase by phase: all rows that are left are judged before one of them is left out. */
+static void think_of_phases(model *m)
+{
+    static model left;
+
+    for (unsigned phase = 1; phase <= 5; phase++) {
+        bool refused[ROWS_MAX] = {false};
+        sluice_status codes[ROWS_MAX];
+        unsigned at = 0;
+        left = *m;
+        left.row_count = 0;
+        for (unsigned i = 0; i < m->row_count; i++)
+            if (!m->dead[i])
+                left.rows[left.row_count++] = m->rows[i];
+        for (unsigned i = 0; i < m->row_count; i++) {
+            if (m->dead[i])
+                continue;
+            left.only = phase;
+            left.bad = false;
+            check_row(&left, at++);
+            refused[i] = left.bad;
+            codes[i] = left.code;
+        }
+        for (unsigned i = 0; i < m->row_count; i++)
+            if (refused[i]) {
+                m->dead[i] = true;
+                reject(m, m->rows[i].file, m->rows[i].record, m->rows[i].line, codes[i]);
+            }
+    }
+}
+
+static void think_skipping(model *m)
+{
+    unsigned kept = 0;
+
+    m->row_count = m->reject_count = 0;
+    m->bad = m->damaged = false;
+    memset(m->dead, 0, sizeof m->dead);
+    for (unsigned i = 0; i < m->file_count && !m->damaged; i++)
+        read_file(m, i);
+    if (m->damaged)
+        return;
+    m->bad = false;
+    think_of_phases(m);
+    for (unsigned i = 0; i < m->row_count; i++)
+        if (!m->dead[i])
+            m->rows[kept++] = m->rows[i];
+    m->row_count = kept;
+}
+
 static void think(model *m)
 {
+    m->only = 0;
     m->row_count = 0;
     m->bad = false;
     for (unsigned i = 0; i < m->file_count; i++)
@@ -334,6 +434,46 @@ static void expect_rows(load_fixture *f, const model *m, int type)
     free(want);
 }
 
+static void take_over(load_fixture *f, model *m)
+{
+    for (unsigned i = 0; i < m->row_count && m->base_count < ROWS_MAX; i++)
+        m->base[m->base_count++] = m->rows[i];
+    for (int type = 0; type < TYPES; type++)
+        expect_rows(f, m, type);
+}
+
+/* What the load said about each row left out, one a line. */
+static void hear_reject(void *context, const char *file, uint64_t line, const char *code, const char *text)
+{
+    (void)text;
+    fprintf(context, "%s:%llu %s\n", strrchr(file, '/') + 1, (unsigned long long)line, code);
+}
+
+static void compare_skipping(load_fixture *f, model *m, sluice_status status, const sluice_error *err,
+                             const co_load_result *result, const char *heard, uint64_t seed)
+{
+    char *want = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&want, &length);
+
+    think_skipping(m);
+    assert_non_null(out);
+    for (unsigned i = 0; i < m->reject_count; i++)
+        fprintf(out, "f%u.csv:%llu %s\n", m->rejects[i].file, (unsigned long long)m->rejects[i].line,
+                sluice_status_name(m->rejects[i].code));
+    fclose(out);
+    if (m->damaged != (status != SLUICE_OK) || (m->damaged && status != m->code))
+        fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, status == SLUICE_OK ? "loaded" : err->text,
+                 m->damaged ? sluice_status_name(m->code) : "loaded");
+    if (!m->damaged) {
+        if (strcmp(heard, want) != 0 || result->rejected != m->reject_count)
+            fail_msg("seed %llu: left out %llu\n%snot %u\n%s", (unsigned long long)seed,
+                     (unsigned long long)result->rejected, heard, m->reject_count, want);
+        take_over(f, m);
+    }
+    free(want);
+}
+
 static void compare(load_fixture *f, model *m, sluice_status status, const sluice_error *err, uint64_t seed)
 {
     char place[300];
@@ -343,10 +483,7 @@ static void compare(load_fixture *f, model *m, sluice_status status, const sluic
         fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, status == SLUICE_OK ? "loaded" : err->text,
                  m->bad ? sluice_status_name(m->code) : "loaded");
     if (!m->bad) {
-        for (unsigned i = 0; i < m->row_count && m->base_count < ROWS_MAX; i++)
-            m->base[m->base_count++] = m->rows[i];
-        for (int type = 0; type < TYPES; type++)
-            expect_rows(f, m, type);
+        take_over(f, m);
         return;
     }
     snprintf(place, sizeof place, "%s/f%u.csv:%llu: ", f->folder, m->file, (unsigned long long)m->line);
@@ -366,7 +503,7 @@ static void set_sizes(uint64_t *seed)
     setenv("SLUICE_TEST_RANGE", text, 1);
 }
 
-static void one_graph(uint64_t seed_of_graph)
+static void one_graph(uint64_t seed_of_graph, bool skip)
 {
     static model m;
     load_fixture f;
@@ -375,9 +512,11 @@ static void one_graph(uint64_t seed_of_graph)
 
     load_fixture_make(&f, schema);
     m.base_count = 0;
+    m.skip = skip;
+    m.only = 0;
     for (unsigned load = 0; load < 8 && m.base_count < ROWS_MAX - 250; load++) {
-        static const unsigned rates[] = {0, 0, 10, 30, 100};
-        unsigned faults = rates[ref_random(&seed) % 5];
+        static const unsigned rates[] = {0, 0, 10, 30, 100}, more[] = {0, 100, 300, 600, 2000};
+        unsigned faults = (skip ? more : rates)[ref_random(&seed) % 5];
         next_keys tried = next;
         char inputs[300] = "";
         co_load_result result;
@@ -393,28 +532,51 @@ static void one_graph(uint64_t seed_of_graph)
                      name);
         }
         set_sizes(&seed);
-        sluice_status status = load_fixture_try(&f, f.graph, inputs, NULL, &result, &err);
-        if (status == SLUICE_OK) {
-            co_load_result_free(&result);
+        char *heard = NULL;
+        size_t length = 0;
+        FILE *ear = open_memstream(&heard, &length);
+        assert_non_null(ear);
+        co_load_options options = {
+            .max_errors = UINT64_MAX, .skip_bad_rows = skip, .reject = hear_reject, .reject_context = ear};
+        sluice_status status = load_fixture_try(&f, f.graph, inputs, &options, &result, &err);
+        fclose(ear);
+        if (status == SLUICE_OK)
             next = tried;
-        }
-        compare(&f, &m, status, &err, seed_of_graph);
+        if (skip)
+            compare_skipping(&f, &m, status, &err, &result, heard, seed_of_graph);
+        else
+            compare(&f, &m, status, &err, seed_of_graph);
+        if (status == SLUICE_OK)
+            co_load_result_free(&result);
+        free(heard);
     }
     load_fixture_expect_clean(&f);
     load_fixture_free(&f);
 }
 
-static void random_loads_do_what_the_model_says(void **state)
+static void run_seeds(bool skip)
 {
-    (void)state;
     const char *from = getenv("SLUICE_TEST_SEED");
     uint64_t first = from ? strtoull(from, NULL, 10) : 1;
     for (uint64_t seed = first; seed < first + (from ? 1 : 12); seed++)
-        one_graph(seed);
+        one_graph(seed, skip);
+}
+
+static void random_loads_do_what_the_model_says(void **state)
+{
+    (void)state;
+    run_seeds(false);
+}
+
+static void random_skipping_loads_leave_out_what_the_model_says(void **state)
+{
+    (void)state;
+    run_seeds(true);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_loads_do_what_the_model_says)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_loads_do_what_the_model_says),
+                                       cmocka_unit_test(random_skipping_loads_leave_out_what_the_model_says)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
