@@ -250,6 +250,12 @@ static sluice_status tell(st_graph *graph, const load_spec *spec, const co_attem
         err->committed = SLUICE_TRUE;
         err->acknowledged = answer->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
         pf_id_text(&answer->receipt.commit, err->commit_id);
+        if (spec->options->skip_bad_rows) {
+            char operation[PF_ID_TEXT];
+            pf_id_text(&answer->receipt.operation, operation);
+            pf_hint(err, "the load is committed; the same command with --op-id %s names the rows left out again",
+                    operation);
+        }
     }
     return status;
 }

@@ -152,6 +152,21 @@ static sluice_status leave_rows(load_job *job, sluice_error *err)
     return status;
 }
 
+/* What another run left out is found again, unless this very job was that run. */
+static sluice_status list_again(load_job *job, const co_receipt *receipt, sluice_error *err)
+{
+    bool known = false;
+
+    PF_TRY(load_outcome_has(&job->spool, &receipt->commit, &known, err));
+    sluice_status status = known ? SLUICE_OK : load_skip_again(job, receipt, err);
+    if (status != SLUICE_OK && err) {
+        err->committed = SLUICE_TRUE;
+        err->acknowledged = receipt->acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
+        pf_id_text(&receipt->commit, err->commit_id);
+    }
+    return status;
+}
+
 static sluice_status conduct(void *context, wk_executor *executor, void *result, sluice_error *err)
 {
     static const co_writer template = {.adapter = &ad_load, .payload = make_payload, .plan = load_plan_make};
@@ -177,10 +192,11 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     request.operation_given = !pf_id_is_nil(&job->spec->options->operation);
     job->attempt.litter = !first; /* a conductor that died may have staged a plan */
     PF_GOTO(status, done, co_write_run(job->graph, &request, &job->attempt, executor, &writer, &answer->receipt, err));
+    if (job->spec->options->skip_bad_rows && answer->receipt.repeated)
+        PF_GOTO(status, done, list_again(job, &answer->receipt, err));
     /* What this very job has done before its conductor died is no repetition to the user. */
     if (answer->receipt.repeated && !first && !request.operation_given)
         answer->receipt.repeated = false;
-    answer->rejected = job->rejected;
     answer->outcome = answer->receipt.committed ? answer->receipt.commit : job->outcome;
     answer->litter = job->attempt.litter;
     answer->uncertain = job->attempt.uncertain;

@@ -123,7 +123,6 @@ typedef struct load_job {
 /* What the conductor hands back through the pool. */
 typedef struct load_answer {
     co_receipt receipt;
-    uint64_t rejected;
     pf_id outcome; /* of a skipping load: under which it left what it skipped */
     bool litter, uncertain;
     uint64_t incarnation, since;
@@ -165,7 +164,7 @@ sluice_status load_sync_folders(const load_job *job, const wk_catalogue *catalog
 void load_rows_least(const load_job *job, wk_fault *ret_fault);
 
 /* load_probes.c: the probe tasks and what they refuse */
-sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err);
+sluice_status load_plan_begin(load_job *job, st_snapshot *base, const pf_id *commit, sluice_error *err);
 void load_plan_drop(load_job *job);
 sluice_status load_plan_get(load_job *job, sluice_error *err); /* a task's: the newest plan there is */
 sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err);
@@ -196,6 +195,8 @@ void load_dead_drop(load_job *job);
 /* Runs the probes rule by rule, and leaves what is left out in words and numbers under the plan's commit id. */
 sluice_status load_skip_run(load_job *job, const pf_id *commit, sluice_error *err);
 uint64_t load_left_out(const load_job *job, uint32_t item);
+/* The same once more for a load that another run committed. Nothing is left when that cannot be known any more. */
+sluice_status load_skip_again(load_job *job, const co_receipt *receipt, sluice_error *err);
 
 /* load_rejects.c: the rows left out, in words */
 typedef sluice_status load_reject_fn(void *context, const wk_fault *fault, const pf_buffer *record, bool *ret_enough,
@@ -219,6 +220,7 @@ typedef struct load_left_out_input {
 } load_left_out_input;
 sluice_status load_outcome_put(const wk_spool *spool, const pf_id *commit, uint32_t plan,
                                const load_left_out_input *inputs, uint32_t count, sluice_error *err);
+sluice_status load_outcome_has(const wk_spool *spool, const pf_id *commit, bool *ret_has, sluice_error *err);
 /* Opens the rejects file, before any work. */
 sluice_status load_rejects_open(const load_spec *spec, pf_output **ret_output, sluice_error *err);
 /* Writes down or says every row left out by the plan of this commit, closes the file, and fills the result. */

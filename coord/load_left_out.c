@@ -69,6 +69,14 @@ done:
     return status;
 }
 
+sluice_status load_outcome_has(const wk_spool *spool, const pf_id *commit, bool *ret_has, sluice_error *err)
+{
+    char name[WK_SPOOL_NAME];
+
+    outcome_name(commit, name);
+    return wk_spool_has(spool, name, ret_has, err);
+}
+
 typedef struct outcome {
     bool found;
     uint32_t plan, count;

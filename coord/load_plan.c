@@ -519,7 +519,7 @@ sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
 {
     load_job *job = context;
 
-    PF_TRY(load_plan_begin(job, write, err));
+    PF_TRY(load_plan_begin(job, write->base, &write->delta.commit.id, err));
     PF_TRY(load_complete_run(job, write, err));
     if (job->spec->options->skip_bad_rows)
         PF_TRY(load_skip_run(job, &write->delta.commit.id, err));

@@ -75,16 +75,16 @@ static sluice_status make_probes(load_job *job, sluice_error *err)
 }
 
 /* Takes the next free number and writes down the base. The conductor's own snapshot is lent to its tasks. */
-sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
+sluice_status load_plan_begin(load_job *job, st_snapshot *base, const pf_id *commit, sluice_error *err)
 {
-    const st_view *view = st_snapshot_view(write->base);
+    const st_view *view = st_snapshot_view(base);
     pf_buffer buffer = {0};
     bool first = false;
     sluice_status status;
 
     load_plan_drop(job);
     load_dead_drop(job);
-    PF_GOTO(status, done, encode_plan(job, view, &write->delta.commit.id, &buffer, err));
+    PF_GOTO(status, done, encode_plan(job, view, commit, &buffer, err));
     for (uint32_t number = 0; number < PLANS_MAX && !first; number++) {
         char name[WK_SPOOL_NAME];
         plan_name(number, name);
@@ -97,8 +97,8 @@ sluice_status load_plan_begin(load_job *job, co_write *write, sluice_error *err)
     }
     job->plan.commit = view->head;
     job->plan.generation = view->generation;
-    job->plan.base = write->base;
-    job->plan.write = write->delta.commit.id;
+    job->plan.base = base;
+    job->plan.write = *commit;
     if (!load_completes(job))
         PF_GOTO(status, done, make_probes(job, err));
     job->plan.ready = true;

@@ -5,6 +5,9 @@
  * Which rows a rule refuses stands in the lists of its tasks (worker/ingest/events.h). Everybody makes the dead rows of
  * the catalogue from the lists of the rules before the one at hand, so nothing else has to be handed on, and what a
  * dead conductor's plan left is never looked at: names carry the plan's number.
+ *
+ * What is left out depends on the input and on what the load read of its base, and nothing of that changed up to its
+ * commit. So it can be found again from the state before the commit, as long as that is kept.
  */
 #include "coord/load_job.h"
 #include "platform/check.h"
@@ -251,4 +254,62 @@ sluice_status load_skip_run(load_job *job, const pf_id *commit, sluice_error *er
         PF_TRY(job->executor->run(job->executor->context, LOAD_REJECTS | WK_PHASE_ANEW, job->catalogue.count, err));
     PF_TRY(leave_outcome(job, commit, err));
     return PF_FAILPOINT(LOAD_AFTER_REJECTS, err);
+}
+
+/* ---- once more ---- */
+
+static sluice_status find_parent(const load_job *job, const co_receipt *receipt, char ret_parent[PF_ID_TEXT],
+                                 sluice_error *err)
+{
+    st_log *log = NULL;
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status;
+
+    PF_TRY(st_graph_log(job->graph, receipt->incarnation, &log, err));
+    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    if (receipt->index < generation.commit_count)
+        pf_id_text(&generation.commits[receipt->index].parents[0], ret_parent);
+    else
+        status = pf_fail(err, SLUICE_CORRUPT, "a receipt names a commit that its generation does not have");
+done:
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+static sluice_status skip_from(load_job *job, st_snapshot *base, const pf_id *commit, sluice_error *err)
+{
+    wk_executor *executor = job->executor;
+
+    PF_TRY(load_payload_begin(job, st_snapshot_view(base), err));
+    PF_TRY(executor->run(executor->context, LOAD_ROWS + job->payload.number, job->chunk_count, err));
+    load_catalogue_drop(job);
+    PF_TRY(load_catalogue_get(job, err));
+    PF_TRY(load_plan_begin(job, base, commit, err));
+    return load_skip_run(job, commit, err);
+}
+
+sluice_status load_skip_again(load_job *job, const co_receipt *receipt, sluice_error *err)
+{
+    char parent[PF_ID_TEXT];
+    st_snapshot *base = NULL;
+    sluice_error error;
+    sluice_status status = find_parent(job, receipt, parent, &error);
+
+    if (status == SLUICE_OK)
+        status = st_snapshot_open(job->graph, job->spec->branch, parent, &base, &error);
+    if (status == SLUICE_NOT_FOUND) /* collected */
+        return SLUICE_OK;
+    if (status != SLUICE_OK) {
+        if (err)
+            *err = error;
+        return status;
+    }
+    job->attempt.litter = true; /* what is staged now is named by nothing */
+    status = skip_from(job, base, &receipt->commit, err);
+    load_plan_drop(job); /* it borrows the base */
+    st_snapshot_close(base);
+    return status;
 }

@@ -117,8 +117,15 @@ static int open_swap(pf_output *output)
     struct stat st;
     char *real;
 
-    if (stat(output->name, &st) != 0)
-        return errno == ENOENT ? open_beside(output) : -1;
+    if (stat(output->name, &st) != 0) {
+        size_t length = strlen(output->name);
+        if (errno != ENOENT)
+            return -1;
+        if (length > 0 && output->name[length - 1] != '/')
+            return open_beside(output);
+        errno = length > 0 ? EISDIR : ENOENT; /* no name for a file */
+        return -1;
+    }
     if (!S_ISREG(st.st_mode)) {
         output->swap = false;
         return open(output->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
