@@ -37,6 +37,7 @@ typedef struct ad_adapter {
 extern const ad_adapter ad_load;
 extern const ad_adapter ad_optimize;
 extern const ad_adapter ad_index;
+extern const ad_adapter ad_mutate;
 const ad_adapter *ad_find(const char *kind); /* NULL: unknown, so the intent is quarantined */
 const ad_adapter *const *ad_all(uint32_t *ret_count);
 

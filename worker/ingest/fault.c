@@ -100,6 +100,10 @@ static const char *safe_text(sluice_status code)
         return "the input gives a node more edges than its type allows";
     case SLUICE_CONSTRAINT_CHECK:
         return "a value of the input breaks a check";
+    case SLUICE_NOT_FOUND:
+        return "an object that the input names does not exist";
+    case SLUICE_WRITE_CONFLICT:
+        return "what the input asserts does not hold";
     case SLUICE_INPUT_SYNTAX:
         return "the input is not well formed";
     case SLUICE_RESOURCE_LIMIT:
