@@ -167,7 +167,7 @@ static bool check_name(reading *r)
     if (keyless) {
         if (record->from || record->to || (record->key && record->row_id) || (record->key && def->edge) ||
             (!record->key && !record->row_id))
-            return refuse(r, "objects of this type are named by \"_row_id\"");
+            return refuse(r, "objects of this type are named by \"_row_id\", which scan --columns _row_id shows");
         return true;
     }
     if (record->row_id)
