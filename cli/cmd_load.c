@@ -31,6 +31,8 @@ enum {
     LOAD_OP_ID,
     LOAD_IF_HEAD,
     LOAD_MESSAGE,
+    LOAD_CREATE_BRANCH,
+    LOAD_FROM,
     LOAD_OPTIONS
 };
 static const cli_option load_options[LOAD_OPTIONS] = {
@@ -63,6 +65,9 @@ static const cli_option load_options[LOAD_OPTIONS] = {
                     "the same id with the same content gives the first result and changes nothing"},
     [LOAD_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch"},
     [LOAD_MESSAGE] = {"message", 'm', CLI_TEXT, "TEXT", "kept with the commit"},
+    [LOAD_CREATE_BRANCH] = {"create-branch", 0, CLI_FLAG, NULL, "make the branch of --branch, with this load in it"},
+    [LOAD_FROM] = {"from", 0, CLI_TEXT, "B",
+                   "with --create-branch: the branch, or the commit of any branch, to begin at (default: main)"},
 };
 
 /* TYPE=FILE operands into inputs; the type names are copied into `names`. */
@@ -91,6 +96,10 @@ static sluice_status check_options(const cli_run *run, sluice_error *err)
         return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
     if (cli_option_value(run, LOAD_MEMORY)->given && cli_option_value(run, LOAD_MEMORY)->number == 0)
         return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
+    if (cli_option_value(run, LOAD_CREATE_BRANCH)->given && !cli_option_value(run, LOAD_BRANCH)->given)
+        return pf_fail(err, SLUICE_USAGE, "--create-branch goes with --branch, which names it");
+    if (cli_option_value(run, LOAD_FROM)->given && !cli_option_value(run, LOAD_CREATE_BRANCH)->given)
+        return pf_fail(err, SLUICE_USAGE, "--from goes with --create-branch");
     if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
         return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
     if (cli_option_value(run, LOAD_ON_ERROR)->number != 1 &&
@@ -119,6 +128,8 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
 {
     options->graph_path = run->arguments.operands[0];
     options->branch = cli_text_or(run, LOAD_BRANCH, NULL);
+    options->create_branch = cli_option_value(run, LOAD_CREATE_BRANCH)->given;
+    options->from = cli_text_or(run, LOAD_FROM, NULL);
     options->dialect = (wk_dialect){.delimiter = byte_of(run, LOAD_DELIMITER),
                                     .quote = byte_of(run, LOAD_QUOTE),
                                     .escape = byte_of(run, LOAD_ESCAPE),
@@ -148,14 +159,7 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
 
 /* ---- the result ---- */
 
-static const char *type_name(const st_schema *schema, uint64_t table)
-{
-    const st_type_def *type = st_schema_find_table(schema, table);
-    return type ? type->name : "?";
-}
-
-static sluice_status print_document(cli_run *run, const co_load_result *result, const st_schema *schema,
-                                    sluice_error *err)
+static sluice_status print_document(cli_run *run, const co_load_result *result, sluice_error *err)
 {
     cli_json document;
     cli_json_begin(&document);
@@ -179,7 +183,7 @@ static sluice_status print_document(cli_run *run, const co_load_result *result, 
     st_json_name(json, "rows");
     st_json_object(json);
     for (uint32_t i = 0; i < result->type_count; i++) {
-        st_json_name(json, type_name(schema, result->types[i].table));
+        st_json_name(json, result->types[i].name);
         st_json_unsigned(json, result->types[i].rows);
     }
     st_json_object_end(json);
@@ -197,12 +201,12 @@ static sluice_status print_document(cli_run *run, const co_load_result *result, 
     return cli_json_end(run, &document, err);
 }
 
-static sluice_status print_lines(cli_run *run, const co_load_result *result, const st_schema *schema, sluice_error *err)
+static sluice_status print_lines(cli_run *run, const co_load_result *result, sluice_error *err)
 {
     char commit[PF_ID_TEXT];
     for (uint32_t i = 0; i < result->type_count; i++)
-        PF_TRY(cli_print(run, err, "%s: %llu rows\n", type_name(schema, result->types[i].table),
-                         (unsigned long long)result->types[i].rows));
+        PF_TRY(
+            cli_print(run, err, "%s: %llu rows\n", result->types[i].name, (unsigned long long)result->types[i].rows));
     if (result->rejected > 0)
         PF_TRY(cli_print(run, err, "left out: %llu bad rows\n", (unsigned long long)result->rejected));
     if (!result->receipt.committed)
@@ -230,15 +234,9 @@ static void warn(const co_load_result *result)
 /* From here on the load stands, whatever happens: an error of printing says so. */
 static sluice_status print_result(cli_run *run, const co_load_result *result, sluice_error *err)
 {
-    cli_place place = {0};
-    sluice_status status;
-    PF_GOTO(status, done, cli_open_snapshot(run, cli_text_or(run, LOAD_BRANCH, NULL), NULL, &place, err));
-    const st_schema *schema = st_snapshot_view(place.snapshot)->schema;
-    status = run->arguments.json ? print_document(run, result, schema, err) : print_lines(run, result, schema, err);
+    sluice_status status = run->arguments.json ? print_document(run, result, err) : print_lines(run, result, err);
     if (status == SLUICE_OK)
         status = pf_output_flush(run->out, err);
-done:
-    cli_close_snapshot(&place);
     if (status != SLUICE_OK && result->receipt.committed && err) {
         err->committed = SLUICE_TRUE;
         err->acknowledged = result->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;

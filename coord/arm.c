@@ -30,7 +30,7 @@ static sluice_status make_intent(co_run *run, sluice_error *err)
     (void)snprintf(intent->kind, sizeof intent->kind, "%s", run->writer->adapter->kind);
     (void)snprintf(intent->branch, sizeof intent->branch, "%s", run->request.branch);
     co_scope *scope = &intent->scope;
-    scope->incarnation = run->incarnation;
+    scope->incarnation = run->made ? run->made : run->incarnation;
     scope->operation = commit->operation;
     scope->commit = commit->id;
     if (run->write.attempt)
@@ -113,6 +113,8 @@ static sluice_status apply(co_run *run, sluice_error *err)
 sluice_status co_stage_arm(co_run *run, sluice_error *err)
 {
     const ad_adapter *adapter = run->writer->adapter;
+    if (run->request.creates)
+        PF_TRY(co_new_mint(run, err));
     if (run->write.effect_count > CO_EFFECTS_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a write has at most %u visible effects", CO_EFFECTS_MAX);
     if (run->write.effect_count && (!adapter->apply || !adapter->classify || !adapter->undo))
@@ -121,5 +123,7 @@ sluice_status co_stage_arm(co_run *run, sluice_error *err)
         run->write.effect_count == 0) /* authority-first: the append is the first durable effect (OW-069) */
         return co_run_check(run, err);
     PF_TRY(arm(run, err));
+    if (run->request.creates) /* its effect comes after the commit */
+        return SLUICE_OK;
     return run->intent.effect_count ? apply(run, err) : SLUICE_OK;
 }

@@ -153,7 +153,7 @@ static sluice_status find_source(st_graph *graph, const char *from, char **ret_n
     return *ret_name ? SLUICE_OK : pf_fail_memory(err);
 }
 
-sluice_status co_source_open(st_graph *graph, const char *from, const char *at, co_source *ret_source,
+sluice_status co_source_find(st_graph *graph, const char *from, const char *at, co_source *ret_source,
                              sluice_error *err)
 {
     bool is_commit = false;
@@ -161,17 +161,19 @@ sluice_status co_source_open(st_graph *graph, const char *from, const char *at, 
     PF_TRY(find_source(graph, from ? from : ST_MAIN_BRANCH, &ret_source->name, &is_commit, err));
     if (is_commit && at)
         return pf_fail(err, SLUICE_USAGE, "a commit and a place on a branch are two places to begin at");
-    PF_TRY(st_ref_read(graph, ret_source->name, &ret_source->incarnation, err));
-    PF_TRY(st_snapshot_open(graph, ret_source->name, is_commit ? from : at, &ret_source->snapshot, err));
-    return SLUICE_OK;
+    if (is_commit || at) {
+        ret_source->at = strdup(is_commit ? from : at);
+        if (!ret_source->at)
+            return pf_fail_memory(err);
+    }
+    return st_ref_read(graph, ret_source->name, &ret_source->incarnation, err);
 }
 
 /* The branch may rely on the place only once it cannot go any more (DESIGN 2, "Relying on it"). */
-static sluice_status make_acknowledged(st_graph *graph, const co_source *source, pf_deadline deadline,
-                                       sluice_error *err)
+static sluice_status make_acknowledged(st_graph *graph, const co_source *source, const st_view *view,
+                                       pf_deadline deadline, sluice_error *err)
 {
     st_log *log = NULL;
-    const st_view *view = st_snapshot_view(source->snapshot);
     if (view->incarnation != source->incarnation) /* of an ancestor: acknowledged when that fork was made */
         return SLUICE_OK;
     PF_TRY(st_graph_log(graph, view->incarnation, &log, err));
@@ -184,24 +186,27 @@ static sluice_status make_acknowledged(st_graph *graph, const co_source *source,
     return status;
 }
 
-sluice_status co_source_hold(st_graph *graph, co_source *source, const pf_id *operation, pf_deadline deadline,
-                             sluice_error *err)
+sluice_status co_source_check(st_graph *graph, const co_source *source, sluice_error *err)
 {
     uint64_t now = 0;
-    bool orphaned = false;
-    const lk_gate_key key = {.kind = LK_GATE_BRANCH, .incarnation = source->incarnation};
     sluice_error local = {0};
-    PF_TRY(co_branch_locks(graph, source->incarnation, &source->locks, err));
-    PF_TRY(lk_gates_take(source->locks, NULL, &key, 1, operation, deadline, &source->gates, &orphaned, err));
     sluice_status status = st_ref_read(graph, source->name, &now, &local);
     if (status == SLUICE_NOT_FOUND || (status == SLUICE_OK && now != source->incarnation))
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch to begin at was deleted meanwhile");
-    if (status != SLUICE_OK) {
-        if (err)
-            *err = local;
-        return status;
-    }
-    return make_acknowledged(graph, source, deadline, err);
+    if (status != SLUICE_OK && err)
+        *err = local;
+    return status;
+}
+
+sluice_status co_source_hold(st_graph *graph, co_source *source, const st_view *view, const pf_id *operation,
+                             pf_deadline deadline, sluice_error *err)
+{
+    bool orphaned = false;
+    const lk_gate_key key = {.kind = LK_GATE_BRANCH, .incarnation = source->incarnation};
+    PF_TRY(co_branch_locks(graph, source->incarnation, &source->locks, err));
+    PF_TRY(lk_gates_take(source->locks, NULL, &key, 1, operation, deadline, &source->gates, &orphaned, err));
+    PF_TRY(co_source_check(graph, source, err));
+    return make_acknowledged(graph, source, view, deadline, err);
 }
 
 void co_source_close(co_source *source)
@@ -210,14 +215,30 @@ void co_source_close(co_source *source)
     lk_lockfile_close(source->locks);
     st_snapshot_close(source->snapshot);
     free(source->name);
+    free(source->at);
     *source = (co_source){0};
 }
 
 /* ---- making ---- */
 
+sluice_status co_branch_check_free(st_graph *graph, const char *name, sluice_error *err)
+{
+    uint64_t incarnation;
+    sluice_error local = {0};
+    sluice_status status = st_ref_read(graph, name, &incarnation, &local);
+    if (status == SLUICE_NOT_FOUND)
+        return SLUICE_OK;
+    if (status == SLUICE_OK)
+        return pf_fail_private(err, SLUICE_ALREADY_EXISTS, "the branch exists already",
+                               "the branch \"%s\" exists already", name);
+    if (err)
+        *err = local;
+    return status;
+}
+
 typedef struct minting {
     st_control_receipt *receipt;
-    uint64_t row_block;
+    uint64_t incarnation, row_block;
 } minting;
 
 static sluice_status mint(void *context, st_control *control, sluice_error *err)
@@ -226,17 +247,33 @@ static sluice_status mint(void *context, st_control *control, sluice_error *err)
     if (!pf_mul_u64(control->next_row_block, ST_ROW_BLOCK, &made->row_block))
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "the graph has handed out all of its row ids");
     control->next_row_block++;
-    made->receipt->incarnation = control->next_incarnation++;
+    made->incarnation = control->next_incarnation++;
+    if (!made->receipt)
+        return SLUICE_OK;
+    made->receipt->incarnation = made->incarnation;
     return st_control_add_receipt(control, made->receipt, err);
 }
 
-sluice_status co_branch_mint(st_graph *graph, st_control_receipt *receipt, uint64_t *ret_row_block,
-                             pf_deadline deadline, sluice_error *err)
+sluice_status co_branch_mint(st_graph *graph, st_control_receipt *receipt, uint64_t *ret_incarnation,
+                             uint64_t *ret_row_block, pf_deadline deadline, sluice_error *err)
 {
     minting made = {.receipt = receipt};
     sluice_status status = st_control_update(graph, mint, &made, deadline, err);
+    *ret_incarnation = made.incarnation;
     *ret_row_block = made.row_block;
     return status;
+}
+
+static sluice_status put_receipt(void *context, st_control *control, sluice_error *err)
+{
+    return st_control_add_receipt(control, context, err);
+}
+
+sluice_status co_receipt_put(st_graph *graph, const st_control_receipt *receipt, pf_deadline deadline,
+                             sluice_error *err)
+{
+    st_control_receipt copy = *receipt;
+    return st_control_update(graph, put_receipt, &copy, deadline, err);
 }
 
 sluice_status co_branch_build(st_graph *graph, const st_view *view, uint64_t incarnation, uint64_t row_block,

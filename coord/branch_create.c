@@ -56,33 +56,6 @@ static sluice_status look_up(st_graph *graph, const co_branch_request *request, 
     return SLUICE_OK;
 }
 
-static sluice_status check_name_is_free(st_graph *graph, const char *name, sluice_error *err)
-{
-    uint64_t incarnation;
-    sluice_error local = {0};
-    sluice_status status = st_ref_read(graph, name, &incarnation, &local);
-    if (status == SLUICE_NOT_FOUND)
-        return SLUICE_OK;
-    if (status == SLUICE_OK)
-        return pf_fail_private(err, SLUICE_ALREADY_EXISTS, "the branch exists already",
-                               "the branch \"%s\" exists already", name);
-    if (err)
-        *err = local;
-    return status;
-}
-
-static sluice_status check_source(st_graph *graph, const co_source *source, sluice_error *err)
-{
-    uint64_t incarnation = 0;
-    sluice_error local = {0};
-    sluice_status status = st_ref_read(graph, source->name, &incarnation, &local);
-    if (status == SLUICE_NOT_FOUND || (status == SLUICE_OK && incarnation != source->incarnation))
-        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch to begin at was deleted meanwhile");
-    if (status != SLUICE_OK && err)
-        *err = local;
-    return status;
-}
-
 /* Under the refs lock. */
 static sluice_status create_locked(st_graph *graph, const co_branch_request *request, const pf_sha256 *digest,
                                    const co_source *source, pf_deadline deadline, co_branch_receipt *ret_receipt,
@@ -90,12 +63,12 @@ static sluice_status create_locked(st_graph *graph, const co_branch_request *req
 {
     const st_view *view = st_snapshot_view(source->snapshot);
     bool done = false;
-    uint64_t row_block = 0;
+    uint64_t incarnation = 0, row_block = 0;
     PF_TRY(look_up(graph, request, digest, &done, ret_receipt, err));
     if (done)
         return SLUICE_OK;
-    PF_TRY(check_name_is_free(graph, request->name, err));
-    PF_TRY(check_source(graph, source, err));
+    PF_TRY(co_branch_check_free(graph, request->name, err));
+    PF_TRY(co_source_check(graph, source, err));
     st_control_receipt receipt = {.operation = request->operation,
                                   .request = *digest,
                                   .kind = CO_BRANCH_CREATE,
@@ -104,11 +77,11 @@ static sluice_status create_locked(st_graph *graph, const co_branch_request *req
                                   .generation = view->generation,
                                   .index = view->index,
                                   .time_us = pf_wall_us()};
-    PF_TRY(co_branch_mint(graph, &receipt, &row_block, deadline, err));
+    PF_TRY(co_branch_mint(graph, &receipt, &incarnation, &row_block, deadline, err));
     PF_TRY(PF_FAILPOINT(BRANCH_AFTER_RECEIPT, err));
-    PF_TRY(co_branch_build(graph, view, receipt.incarnation, row_block, err));
+    PF_TRY(co_branch_build(graph, view, incarnation, row_block, err));
     PF_TRY(PF_FAILPOINT(BRANCH_BEFORE_REF, err));
-    PF_TRY(st_ref_create(graph, request->name, receipt.incarnation, err));
+    PF_TRY(st_ref_create(graph, request->name, incarnation, err));
     answer(&receipt, false, ret_receipt);
     (void)PF_FAILPOINT(BRANCH_AFTER_REF, NULL); /* it stands: an error here changes nothing */
     return SLUICE_OK;
@@ -124,7 +97,7 @@ static sluice_status create(st_graph *graph, const co_branch_request *request, c
     sluice_status status;
     PF_TRY(co_branch_settle(graph, 0, deadline, err));
     sluice_error taken = {0};
-    status = check_name_is_free(graph, request->name, &taken); /* first: a twin writes its receipt before the name */
+    status = co_branch_check_free(graph, request->name, &taken); /* first: a twin writes its receipt before the name */
     PF_TRY(look_up(graph, request, digest, &done, ret_receipt, err));
     if (done)
         return SLUICE_OK;
@@ -133,8 +106,10 @@ static sluice_status create(st_graph *graph, const co_branch_request *request, c
             *err = taken;
         return status;
     }
-    PF_GOTO(status, done, co_source_open(graph, request->from, request->at, &source, err));
-    PF_GOTO(status, done, co_source_hold(graph, &source, &request->operation, deadline, err));
+    PF_GOTO(status, done, co_source_find(graph, request->from, request->at, &source, err));
+    PF_GOTO(status, done, st_snapshot_open(graph, source.name, source.at, &source.snapshot, err));
+    PF_GOTO(status, done,
+            co_source_hold(graph, &source, st_snapshot_view(source.snapshot), &request->operation, deadline, err));
     PF_GOTO(status, done, lk_lockfile_open(st_graph_volume(graph), "locks/graph", &graph_locks, err));
     PF_GOTO(status, done, lk_take(graph_locks, LK_GRAPH_REFS, PF_LOCK_EXCLUSIVE, deadline, err));
     status = create_locked(graph, request, digest, &source, deadline, ret_receipt, err);

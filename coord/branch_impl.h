@@ -27,20 +27,29 @@ sluice_status co_receipt_stands(st_graph *graph, const st_control_receipt *recei
 typedef struct co_source {
     st_snapshot *snapshot;
     char *name;           /* of the branch that it was found on */
+    char *at;             /* the place on it; NULL: its head when it was pinned */
     uint64_t incarnation; /* of that branch; the view may be of one that it leads into */
     lk_lockfile *locks;
     lk_gates *gates;
 } co_source;
-sluice_status co_source_open(st_graph *graph, const char *from, const char *at, co_source *ret_source,
+/* Finds name and incarnation; pins nothing. */
+sluice_status co_source_find(st_graph *graph, const char *from, const char *at, co_source *ret_source,
                              sluice_error *err);
-sluice_status co_source_hold(st_graph *graph, co_source *source, const pf_id *operation, pf_deadline deadline,
-                             sluice_error *err);
+/* The view that the branch begins at is acknowledged on return. */
+sluice_status co_source_hold(st_graph *graph, co_source *source, const st_view *view, const pf_id *operation,
+                             pf_deadline deadline, sluice_error *err);
 void co_source_close(co_source *source); /* safe on a zeroed one */
 
-/* The control step of making a branch: mints an incarnation and a block of row ids into the receipt, which replaces an
- * earlier one of the same operation. */
-sluice_status co_branch_mint(st_graph *graph, st_control_receipt *receipt, uint64_t *ret_row_block,
-                             pf_deadline deadline, sluice_error *err);
+/* The control step of making a branch: an incarnation and a block of row ids; where a receipt is given, it gets the
+ * incarnation and goes into the same record. */
+sluice_status co_branch_mint(st_graph *graph, st_control_receipt *receipt, uint64_t *ret_incarnation,
+                             uint64_t *ret_row_block, pf_deadline deadline, sluice_error *err);
+sluice_status co_receipt_put(st_graph *graph, const st_control_receipt *receipt, pf_deadline deadline,
+                             sluice_error *err);
+/* ALREADY_EXISTS when the name is taken. */
+sluice_status co_branch_check_free(st_graph *graph, const char *name, sluice_error *err);
+/* Under the refs lock: READ_SET_CHANGED when the source is not the branch of its name any more. */
+sluice_status co_source_check(st_graph *graph, const co_source *source, sluice_error *err);
 /* The folder and log of a new branch that begins at the view; no name leads to it. */
 sluice_status co_branch_build(st_graph *graph, const st_view *view, uint64_t incarnation, uint64_t row_block,
                               sluice_error *err);

@@ -94,6 +94,7 @@ static void close_spec(load_spec *spec)
         pf_input_close(spec->inputs[i].file);
     free(spec->inputs);
     free(spec->descriptors);
+    co_source_close(&spec->source);
     *spec = (load_spec){0};
 }
 
@@ -142,6 +143,21 @@ static sluice_status check_mode(const load_spec *spec, const st_type_def *type, 
     return SLUICE_USAGE;
 }
 
+/* What is read before the load writes: its branch, or the place where a new one begins. */
+static sluice_status find_source(st_graph *graph, load_spec *spec, sluice_error *err)
+{
+    const co_load_options *options = spec->options;
+    uint64_t incarnation = 0;
+
+    if (options->create_branch)
+        return co_source_find(graph, options->from, NULL, &spec->source, err);
+    /* A load that was to make it may have died before its name stood: recovery makes it then. */
+    if (st_ref_read(graph, spec->branch, &incarnation, NULL) == SLUICE_NOT_FOUND)
+        PF_TRY(co_branch_settle(graph, 0, pf_deadline_in_ms(CO_WAIT_MS), err));
+    spec->source.name = strdup(spec->branch);
+    return spec->source.name ? SLUICE_OK : pf_fail_memory(err);
+}
+
 /* Unknown types, before any work. */
 static sluice_status find_types(st_graph *graph, load_spec *spec, sluice_error *err)
 {
@@ -149,7 +165,8 @@ static sluice_status find_types(st_graph *graph, load_spec *spec, sluice_error *
     const st_type_def *type = NULL;
     sluice_status status = SLUICE_OK;
 
-    PF_TRY(st_snapshot_open(graph, spec->branch, NULL, &snapshot, err));
+    PF_TRY(find_source(graph, spec, err));
+    PF_TRY(st_snapshot_open(graph, spec->source.name, spec->source.at, &snapshot, err));
     for (uint32_t i = 0; i < spec->input_count && status == SLUICE_OK; i++) {
         status = st_snapshot_type(snapshot, spec->inputs[i].type, &type, err);
         spec->inputs[i].table = status == SLUICE_OK ? type->table : 0;
@@ -180,7 +197,8 @@ static sluice_status list_types(const load_spec *spec, co_load_result *result, s
         while (known < result->type_count && result->types[known].table != spec->inputs[i].table)
             known++;
         if (known == result->type_count)
-            result->types[result->type_count++].table = spec->inputs[i].table;
+            result->types[result->type_count++] =
+                (struct co_load_rows){.name = spec->inputs[i].type, .table = spec->inputs[i].table};
     }
     return SLUICE_OK;
 }
@@ -240,7 +258,12 @@ static sluice_status tell(st_graph *graph, const load_spec *spec, const co_attem
     sluice_status status = list_types(spec, ret_result, err);
     if (status == SLUICE_OK && answer->receipt.committed)
         status = rows_of_commit(graph, ret_result, err);
-    else if (status == SLUICE_OK && spec->options->dry_run)
+    /* A branch that it made may be deleted since, and collected: its receipt stays, the numbers of rows are gone. */
+    if (status != SLUICE_OK && spec->options->create_branch && answer->receipt.repeated) {
+        pf_error_clear(err);
+        status = SLUICE_OK;
+    }
+    if (status == SLUICE_OK && !answer->receipt.committed && spec->options->dry_run)
         status = rows_of_dry_run(spec, &spool, ret_result, err);
     if (status != SLUICE_OK)
         pf_output_discard(rejects);
@@ -280,6 +303,17 @@ static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer 
         (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
 }
 
+/* Files without rows: the branch is made all the same, without a commit of its own. */
+static sluice_status make_empty_branch(st_graph *graph, const load_spec *spec, sluice_error *err)
+{
+    co_branch_request request = {.name = spec->branch, .from = spec->options->from, .operation = pf_id_new()};
+    co_branch_receipt receipt;
+
+    if (!spec->options->create_branch || spec->options->dry_run)
+        return SLUICE_OK;
+    return co_branch_create(graph, &request, &receipt, err);
+}
+
 typedef sluice_status run_fn(const wk_job *job, load_spec *spec, load_answer *ret_answer, sluice_error *err);
 
 static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_load_result *ret_result,
@@ -315,6 +349,8 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
         pf_output_discard(rejects);
     }
     end_attempt(graph, &attempt, ran ? &answer : NULL, &error);
+    if (status == SLUICE_OK && ran && !answer.receipt.committed)
+        status = make_empty_branch(graph, spec, &error);
     if (status == SLUICE_OK)
         return SLUICE_OK;
     if (error.operation_id[0] == '\0')

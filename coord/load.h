@@ -18,6 +18,8 @@ typedef struct co_load_input {
 typedef struct co_load_options {
     const char *graph_path;
     const char *branch; /* NULL: main */
+    bool create_branch; /* it must not be there, and is made with this load as its first commit */
+    const char *from;   /* create_branch: a branch, or a commit of any branch; NULL: main */
     const co_load_input *inputs;
     uint32_t input_count;
     wk_dialect dialect;
@@ -43,6 +45,7 @@ typedef struct co_load_result {
     uint64_t memory_peak; /* of all processes together, as sampled; 0 inline */
     uint32_t type_count;
     struct co_load_rows {
+        const char *name; /* the command's */
         uint64_t table;
         uint64_t rows;
     } * types; /* rows loaded per table, in the order of the command; every type of the command is there */

@@ -236,6 +236,11 @@ static sluice_status describe_options(const load_job *job, pf_buffer *buffer, sl
     st_json_bool(&json, options->ignore_unknown);
     st_json_name(&json, "if_head");
     st_json_id(&json, &options->if_head);
+    st_json_name(&json, "create_from");
+    if (options->create_branch)
+        st_json_text(&json, options->from ? options->from : ST_MAIN_BRANCH);
+    else
+        st_json_null(&json);
     st_json_object_end(&json);
     return st_json_end(&json, true, err);
 }

@@ -115,7 +115,7 @@ static sluice_status find_tables(load_job *job, uint64_t *tables, uint32_t *ret_
     sluice_status status;
 
     *ret_count = 0;
-    PF_TRY(st_snapshot_open(job->graph, job->spec->branch, NULL, &snapshot, err));
+    PF_TRY(st_snapshot_open(job->graph, job->spec->source.name, job->spec->source.at, &snapshot, err));
     const st_schema *schema = st_snapshot_view(snapshot)->schema;
     for (uint32_t i = 0; i < job->spec->input_count; i++) {
         const st_type_def *type = NULL;
@@ -176,6 +176,8 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     bool first = false;
     sluice_status status;
     co_request request = {.branch = job->spec->branch,
+                          .creates = job->spec->options->create_branch,
+                          .from = job->spec->options->from,
                           .operation = job->spec->operation,
                           .message = job->spec->options->message,
                           .if_head = job->spec->options->if_head};

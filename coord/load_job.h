@@ -18,6 +18,7 @@
 #ifndef COORD_LOAD_JOB_H
 #define COORD_LOAD_JOB_H
 
+#include "coord/branch_impl.h"
 #include "coord/load.h"
 #include "platform/user_file.h"
 #include "worker/ingest/probe.h"
@@ -52,6 +53,7 @@ typedef struct load_spec {
     pf_id attempt;
     pf_id operation;
     const char *branch;
+    co_source source;     /* of a load that makes its branch; else its name is `branch` and its place the head */
     size_t piece;         /* bytes per read: SLUICE_SPLIT */
     uint64_t chunk;       /* bytes of a chunk */
     uint64_t memory_peak; /* measured by the supervisor */

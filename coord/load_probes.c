@@ -132,7 +132,7 @@ static sluice_status open_base(load_job *job, sluice_error *err)
     char commit[PF_ID_TEXT];
 
     pf_id_text(&job->plan.commit, commit);
-    PF_TRY(st_snapshot_open(job->graph, job->spec->branch, commit, &job->plan.base, err));
+    PF_TRY(st_snapshot_open(job->graph, job->spec->source.name, commit, &job->plan.base, err));
     job->plan.own_base = true;
     return SLUICE_OK;
 }

@@ -75,6 +75,8 @@ static sluice_status answer_receipt(co_run *run, const st_receipt *receipt, slui
 
 static sluice_status look_up(co_run *run, sluice_error *err)
 {
+    if (run->request.creates)
+        return co_new_look_up(run, err);
     st_receipt receipt = {0};
     bool found = false;
     PF_TRY(st_log_refresh(run->log, err));
@@ -216,10 +218,12 @@ static sluice_status find_first_base(co_run *run, uint64_t base, sluice_error *e
 
 static sluice_status pin(co_run *run, sluice_error *err)
 {
-    PF_TRY(st_snapshot_open(run->write.graph, run->request.branch, NULL, &run->write.base, err));
+    bool creates = run->request.creates;
+    PF_TRY(st_snapshot_open(run->write.graph, creates ? run->source.name : run->request.branch,
+                            creates ? run->source.at : NULL, &run->write.base, err));
     const st_view *view = st_snapshot_view(run->write.base);
     co_attempt *attempt = run->write.attempt;
-    if (view->incarnation != run->incarnation)
+    if (view->incarnation != run->incarnation && !creates) /* a place to begin at may be of an ancestor */
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
     if (run->pinned)
         return SLUICE_OK;
@@ -375,7 +379,11 @@ static sluice_status add_folds(co_run *run, sluice_error *err)
 static sluice_status run_payload(co_run *run, sluice_error *err)
 {
     const st_view *view = st_snapshot_view(run->write.base);
-    if (run->looked_up && run->claim.seen < view->generation) /* a later base: a twin may stand before it */
+    if (run->request.creates && !run->looked_up && (request_is_known(run) || !run->request.operation_given))
+        PF_TRY(look_up(run, err));
+    else if (run->request.creates)
+        (void)0;                                                   /* looked for again under the refs lock */
+    else if (run->looked_up && run->claim.seen < view->generation) /* a later base: a twin may stand before it */
         PF_TRY(look_for_twin(run, run->claim.seen, err));
     else if (!run->looked_up && !run->request.operation_given)
         PF_TRY(look_for_predecessor(run, err));

@@ -35,6 +35,20 @@ typedef struct co_resolution {
     lk_lockfile *graph_locks;
     pf_deadline deadline;
 } co_resolution;
+typedef enum co_verdict { /* what an intent turned out to be */
+                          CO_V_PUBLISHED,
+                          CO_V_PUBLISHED_NOW,
+                          CO_V_GONE,
+                          CO_V_UNCONFIRMED,
+                          CO_V_INVALID,
+                          CO_V_UNREADABLE,
+                          CO_V_BLOCK /* not decided: a block of row ids is needed first */
+} co_verdict;
+/* The ref that an intent makes for its own branch; NULL: it is of a branch that is there. */
+const ad_effect *co_intent_made_ref(const co_intent *intent);
+/* Decides an intent that has one (coord/resolve_new.c). */
+sluice_status co_judge_new(const co_resolution *how, const co_intent *intent, co_verdict *ret_verdict,
+                           sluice_error *err);
 sluice_status co_resolve(const co_resolution *how, co_slot *slot, const co_intent *intent, co_recovered *line,
                          sluice_error *err);
 

@@ -15,8 +15,9 @@
  * |
  *
  * Rows 1, 3, 4 and 5 are decided under the branch's publish lock, row 1 first, so that what a publisher finished is
- * never taken for a conflict. Then, still under the slot's lock: undo, audit, retire, in this order; a death in between
- * leaves the intent, and the next recoverer comes to the same row or to row 1. No number is compared, only identities.
+ * never taken for a conflict. An intent that makes its branch has rows of its own (coord/resolve_new.c). Then, still
+ * under the slot's lock: undo, audit, retire, in this order; a death in between leaves the intent, and the next
+ * recoverer comes to the same row or to row 1. No number is compared, only identities.
  */
 #include "coord/append.h"
 #include "coord/arbitrate.h"
@@ -28,16 +29,6 @@
 #include "platform/failpoint.h"
 #include <stdio.h>
 #include <string.h>
-
-typedef enum verdict_of {
-    V_PUBLISHED,
-    V_PUBLISHED_NOW,
-    V_GONE,
-    V_UNCONFIRMED,
-    V_INVALID,
-    V_UNREADABLE,
-    V_BLOCK
-} verdict_of;
 
 static void say(co_recovered *line, const char *classification, const char *action, const char *outcome)
 {
@@ -64,7 +55,7 @@ static sluice_status branch_is_there(const co_resolution *how, const co_intent *
 
 /* Row 4's publish, or why it cannot be. */
 static sluice_status roll_forward(const co_resolution *how, st_log *log, const co_intent *intent, st_delta *delta,
-                                  uint64_t row_block, verdict_of *ret_verdict, sluice_error *err)
+                                  uint64_t row_block, co_verdict *ret_verdict, sluice_error *err)
 {
     co_append append = {.graph = how->graph,
                         .log = log,
@@ -77,11 +68,11 @@ static sluice_status roll_forward(const co_resolution *how, st_log *log, const c
     PF_TRY(PF_FAILPOINT(RECOVER_BEFORE_PUBLISH, err));
     sluice_status status = co_append_delta(&append, &append_error);
     if (status == SLUICE_OK) {
-        *ret_verdict = append.needs_block ? V_BLOCK : V_PUBLISHED_NOW;
+        *ret_verdict = append.needs_block ? CO_V_BLOCK : CO_V_PUBLISHED_NOW;
         return SLUICE_OK;
     }
     if (append.object_missing) { /* inert effects may always be dropped; nothing of it was ever acknowledged */
-        *ret_verdict = V_INVALID;
+        *ret_verdict = CO_V_INVALID;
         return SLUICE_OK;
     }
     if (err)
@@ -91,7 +82,7 @@ static sluice_status roll_forward(const co_resolution *how, st_log *log, const c
 
 /* Rows 1, 3, 4, 5, under the publish lock. */
 static sluice_status decide(const co_resolution *how, st_log *log, const co_intent *intent, uint64_t row_block,
-                            verdict_of *ret_verdict, sluice_error *err)
+                            co_verdict *ret_verdict, sluice_error *err)
 {
     co_read_set reads = {0};
     st_delta delta = {0};
@@ -110,17 +101,17 @@ static sluice_status decide(const co_resolution *how, st_log *log, const co_inte
     if (finding == CO_FOREIGN)
         return pf_fail(err, SLUICE_CORRUPT, "an intent's commit id stands in its branch with another content");
     if (finding != CO_HOLDS) {
-        *ret_verdict = finding == CO_PUBLISHED ? V_PUBLISHED : V_INVALID;
+        *ret_verdict = finding == CO_PUBLISHED ? CO_V_PUBLISHED : CO_V_INVALID;
         return SLUICE_OK;
     }
     if (intent->phase != CO_PHASE_CONFIRMED) {
-        *ret_verdict = V_UNCONFIRMED;
+        *ret_verdict = CO_V_UNCONFIRMED;
         return SLUICE_OK;
     }
     sluice_error plan_error = {0};
     sluice_status status = co_plan_read(st_graph_volume(how->graph), intent, &reads, &delta, &plan_error);
     if (status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT) {
-        *ret_verdict = V_UNREADABLE;
+        *ret_verdict = CO_V_UNREADABLE;
         return SLUICE_OK;
     }
     if (status != SLUICE_OK) {
@@ -134,14 +125,14 @@ static sluice_status decide(const co_resolution *how, st_log *log, const co_inte
     if (finding == CO_HOLDS)
         status = roll_forward(how, log, intent, &delta, row_block, ret_verdict, err);
     else
-        *ret_verdict = V_INVALID;
+        *ret_verdict = CO_V_INVALID;
 done:
     co_read_set_free(&reads);
     st_delta_free(&delta);
     return status;
 }
 
-static sluice_status judge(const co_resolution *how, const co_intent *intent, verdict_of *ret_verdict,
+static sluice_status judge(const co_resolution *how, const co_intent *intent, co_verdict *ret_verdict,
                            sluice_error *err)
 {
     char folder[64], path[96];
@@ -150,7 +141,7 @@ static sluice_status judge(const co_resolution *how, const co_intent *intent, ve
     lk_lockfile *locks = NULL;
     uint64_t row_block = 0;
     PF_TRY(branch_is_there(how, intent, &there, err));
-    *ret_verdict = V_GONE;
+    *ret_verdict = CO_V_GONE;
     if (!there)
         return SLUICE_OK;
     st_branch_folder(intent->scope.incarnation, folder);
@@ -159,15 +150,15 @@ static sluice_status judge(const co_resolution *how, const co_intent *intent, ve
     sluice_status status;
     PF_GOTO(status, done, st_graph_log(how->graph, intent->scope.incarnation, &log, err));
     do {
-        *ret_verdict = V_GONE;
+        *ret_verdict = CO_V_GONE;
         PF_GOTO(status, done, lk_take(locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, how->deadline, err));
         status = branch_is_there(how, intent, &there, err); /* again: it is deleted under this lock */
         if (status == SLUICE_OK && there)
             status = decide(how, log, intent, row_block, ret_verdict, err);
         lk_release(locks, LK_BYTE_PUBLISH);
-        if (status == SLUICE_OK && *ret_verdict == V_BLOCK)
+        if (status == SLUICE_OK && *ret_verdict == CO_V_BLOCK)
             status = st_control_take_row_block(how->graph, how->deadline, &row_block, err);
-    } while (status == SLUICE_OK && *ret_verdict == V_BLOCK);
+    } while (status == SLUICE_OK && *ret_verdict == CO_V_BLOCK);
 done:
     lk_lockfile_close(locks);
     return status;
@@ -196,35 +187,37 @@ sluice_status co_resolve(const co_resolution *how, co_slot *slot, const co_inten
                          sluice_error *err)
 {
     const ad_adapter *adapter = ad_find(intent->kind);
-    verdict_of verdict = V_UNREADABLE;
+    co_verdict verdict = CO_V_UNREADABLE;
     co_outcome outcome = CO_OUTCOME_DISCARDED;
     say(line, "unknown", "none", "pending");
     bool understood = adapter && intent->version <= adapter->version && (intent->effect_count == 0 || adapter->undo);
-    if (understood)
+    if (understood && co_intent_made_ref(intent))
+        PF_TRY(co_judge_new(how, intent, &verdict, err));
+    else if (understood)
         PF_TRY(judge(how, intent, &verdict, err));
     switch (verdict) {
-    case V_PUBLISHED:
+    case CO_V_PUBLISHED:
         say(line, "published", "retire", "pending");
         outcome = CO_OUTCOME_COMMITTED;
         break;
-    case V_PUBLISHED_NOW:
+    case CO_V_PUBLISHED_NOW:
         say(line, "roll-forward", "publish", "pending");
         outcome = CO_OUTCOME_COMMITTED;
         break;
-    case V_GONE:
+    case CO_V_GONE:
         say(line, "branch-gone", intent->effect_count ? "undo" : "discard", "pending");
         break;
-    case V_UNCONFIRMED:
+    case CO_V_UNCONFIRMED:
         say(line, "unconfirmed", intent->effect_count ? "undo" : "discard", "pending");
         break;
-    case V_INVALID:
+    case CO_V_INVALID:
         say(line, "invalid", intent->effect_count ? "undo" : "discard", "pending");
         break;
-    case V_UNREADABLE:
+    case CO_V_UNREADABLE:
         say(line, "quarantined", "quarantine", "pending");
         outcome = CO_OUTCOME_QUARANTINED;
         break;
-    case V_BLOCK:
+    case CO_V_BLOCK:
         return pf_fail(err, SLUICE_INTERNAL, "an intent was not decided");
     }
     if (outcome == CO_OUTCOME_DISCARDED && intent->effect_count)

@@ -13,6 +13,12 @@
 
 sluice_status co_stage_gates(co_run *run, co_next *ret_next, sluice_error *err)
 {
+    if (run->request.creates) {
+        *ret_next = CO_GO_ON;
+        PF_TRY(co_new_hold_source(run, err));
+        PF_TRY(PF_FAILPOINT(GATES_AFTER, err));
+        return co_run_check(run, err);
+    }
     bool orphaned = false, due = false;
     co_overlap overlap = {.incarnation = run->incarnation, .tables = run->tables, .table_count = run->table_count};
     PF_TRY(lk_gates_take(run->locks, run->write.executor->gates, run->write.gates, run->write.gate_count,
@@ -71,6 +77,9 @@ sluice_status co_run_judge(co_run *run, co_next *ret_next, sluice_error *err)
 
 sluice_status co_stage_revalidate(co_run *run, co_next *ret_next, sluice_error *err)
 {
+    *ret_next = CO_GO_ON;
+    if (run->request.creates) /* the place that it begins at is captured: nothing can have changed */
+        return PF_FAILPOINT(REVALIDATE_AFTER, err);
     PF_TRY(check_branch(run, err));
     PF_TRY(st_log_refresh(run->log, err));
     PF_TRY(co_arbitrate(&run->claim, 0, &run->finding, &run->found, err));

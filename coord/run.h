@@ -6,6 +6,7 @@
 #define COORD_RUN_H
 
 #include "coord/arbitrate.h"
+#include "coord/branch_impl.h"
 #include "coord/intent.h"
 #include "coord/write.h"
 
@@ -21,7 +22,9 @@ typedef struct co_run {
     co_request request; /* a copy: the payload half may set its digest */
     const co_writer *writer;
     pf_volume *volume;
-    uint64_t incarnation;
+    uint64_t incarnation; /* of the branch that is written, or of the one that a new branch begins at */
+    co_source source;     /* of a write that makes its branch (publish_new.c) */
+    uint64_t made;        /* incarnation of the branch that it makes; 0: it makes none */
     st_log *log;
     lk_lockfile *locks;       /* the branch's */
     lk_lockfile *graph_locks; /* locks/graph */
@@ -81,6 +84,19 @@ sluice_status co_run_judge(co_run *run, co_next *ret_next, sluice_error *err);
 sluice_status co_stage_arm(co_run *run, sluice_error *err);
 /* Stage G. */
 sluice_status co_stage_publish(co_run *run, co_next *ret_next, sluice_error *err);
+/* ---- a write that makes its branch, publish_new.c ---- */
+
+/* The source of the new branch, instead of the branch. ALREADY_EXISTS, unless this operation made it. */
+sluice_status co_new_find_source(co_run *run, sluice_error *err);
+/* Has this operation made the branch before? Then the run is done. */
+sluice_status co_new_look_up(co_run *run, sluice_error *err);
+/* Instead of the plan's gates: keeps the source from being deleted. */
+sluice_status co_new_hold_source(co_run *run, sluice_error *err);
+/* Ids for the branch, and its ref as the effect that will be visible: before E. */
+sluice_status co_new_mint(co_run *run, sluice_error *err);
+/* Instead of F and G: builds the branch with the commit in it, confirms the intent, and makes the ref. */
+sluice_status co_new_publish(co_run *run, sluice_error *err);
+
 /* Stage H, after success; never fails. */
 void co_stage_finalize(co_run *run);
 /* Before a failure or a restart is answered: undoes what was applied and retires the intent. When it cannot, the slot

@@ -37,6 +37,10 @@ void co_run_drop_plan(co_run *run)
 {
     lk_gates_release(run->gates);
     run->gates = NULL;
+    lk_gates_release(run->source.gates);
+    run->source.gates = NULL;
+    lk_lockfile_close(run->source.locks);
+    run->source.locks = NULL;
     while (run->folder_count > 0)
         lk_release(run->locks, LK_FOLDER + run->folders[--run->folder_count]);
     st_delta_free(&run->write.delta);
@@ -90,7 +94,7 @@ static sluice_status admit(co_run *run, sluice_error *err)
 {
     st_write_mode mode = st_graph_mode(run->write.graph);
     sluice_error busy = {0};
-    if (run->admitted)
+    if (run->admitted || run->request.creates) /* nobody else writes to a branch that is not there */
         return SLUICE_OK;
     pf_lock_mode lock = mode == ST_MODE_OPTIMISTIC ? PF_LOCK_SHARED : PF_LOCK_EXCLUSIVE;
     pf_deadline deadline = mode == ST_MODE_SINGLE ? PF_AT_ONCE : co_run_deadline(run);
@@ -103,12 +107,27 @@ static sluice_status admit(co_run *run, sluice_error *err)
     return status;
 }
 
+/* The incarnation behind the branch's name. A load that was to make the branch may have died before its name stood:
+ * recovery makes it then. */
+static sluice_status find_incarnation(co_run *run, uint64_t *ret_incarnation, sluice_error *err)
+{
+    sluice_error missing = {0};
+    sluice_status status = st_ref_read(run->write.graph, run->request.branch, ret_incarnation, &missing);
+    if (status == SLUICE_NOT_FOUND) {
+        PF_TRY(co_branch_settle(run->write.graph, 0, co_run_deadline(run), err));
+        return st_ref_read(run->write.graph, run->request.branch, ret_incarnation, err);
+    }
+    if (status != SLUICE_OK && err)
+        *err = missing;
+    return status;
+}
+
 /* The branch as it is called now: its incarnation, log and lock file. */
 static sluice_status find_branch(co_run *run, sluice_error *err)
 {
     uint64_t incarnation = 0;
     char folder[64], path[96];
-    PF_TRY(st_ref_read(run->write.graph, run->request.branch, &incarnation, err));
+    PF_TRY(find_incarnation(run, &incarnation, err));
     if (run->incarnation == incarnation)
         return SLUICE_OK;
     if (run->incarnation) /* made again under the same name: a write never moves to another branch by itself (B-01) */
@@ -126,7 +145,7 @@ static sluice_status pass(co_run *run, co_next *ret_next, sluice_error *err)
 {
     run->phase = SLUICE_PHASE_BARRIER;
     *ret_next = CO_GO_ON;
-    PF_TRY(find_branch(run, err));
+    PF_TRY(run->request.creates ? co_new_find_source(run, err) : find_branch(run, err));
     PF_TRY(admit(run, err));
     PF_TRY(co_stage_barrier(run, err));
     run->phase = SLUICE_PHASE_PREPARE;
@@ -144,6 +163,10 @@ static sluice_status pass(co_run *run, co_next *ret_next, sluice_error *err)
     run->phase = SLUICE_PHASE_ARM;
     PF_TRY(co_stage_arm(run, err));
     run->phase = SLUICE_PHASE_PUBLISH;
+    if (run->request.creates) {
+        *ret_next = CO_DONE;
+        return co_new_publish(run, err);
+    }
     return co_stage_publish(run, ret_next, err);
 }
 
@@ -263,5 +286,6 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         (void)co_attempt_finish(graph, &run.own, NULL); /* what it cannot remove is collection's */
     lk_lockfile_close(run.locks);                       /* and with it admission */
     lk_lockfile_close(run.graph_locks);
+    co_source_close(&run.source);
     return status;
 }

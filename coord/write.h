@@ -43,6 +43,8 @@ sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_f
 
 typedef struct co_request {
     const char *branch;   /* name */
+    bool creates;         /* makes the branch, with this commit as its first; it must not be there */
+    const char *from;     /* creates: where it begins (coord/branch.h); NULL: main's head */
     pf_id operation;      /* minted by the command when the user gave none; never nil */
     bool operation_given; /* by --op-id: looked up before staging */
     pf_sha256 request;    /* digest of the content; may be set by the payload half (co_write_set_request) */

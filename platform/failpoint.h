@@ -83,6 +83,10 @@
     X(BRANCH_AFTER_REF, "branch.after_ref")                                                                            \
     X(BRANCH_BEFORE_REMOVE, "branch.before_remove")                                                                    \
     X(BRANCH_AFTER_REMOVE, "branch.after_remove")                                                                      \
+    X(NEW_BRANCH_AFTER_FOLDER, "new_branch.after_folder")                                                              \
+    X(NEW_BRANCH_BEFORE_CONFIRM, "new_branch.before_confirm")                                                          \
+    X(NEW_BRANCH_AFTER_CONFIRM, "new_branch.after_confirm")                                                            \
+    X(NEW_BRANCH_BEFORE_REF, "new_branch.before_ref")                                                                  \
     X(INIT_AFTER_LAYOUT, "init.after_layout")                                                                          \
     X(INIT_BEFORE_PUBLISH, "init.before_publish")                                                                      \
     X(INIT_AFTER_PUBLISH, "init.after_publish")                                                                        \

@@ -2,6 +2,7 @@
 """Branches from the command line: names, places to begin at, history across the fork, deletion, exact retries, collection."""
 
 import os
+import signal
 import uuid
 
 from support.program import ProgramTest, main
@@ -277,6 +278,78 @@ class Branches(ProgramTest):
         self.done("branch", "create", "G", "c")
         self.assertEqual(self.keys("c"), [1, 2])
         self.refused(6, "gc", "G")
+
+    # ---- loads that make their branch ----
+
+    def test_a_load_makes_its_branch_in_the_same_step(self):
+        told = self.put(2, "b", "--create-branch")
+        self.assertEqual((told["commit"]["branch"], told["commit"]["generation"], told["rows"]), ("b", 3, {"P": 1}))
+        self.put(3, "c", "--create-branch", "--from", "b")
+        self.put(4, "d", "--create-branch", "--from", self.head())
+        for name, keys in (("main", [1]), ("b", [1, 2]), ("c", [1, 2, 3]), ("d", [1, 4])):
+            self.assertEqual(self.keys(name), keys)
+        said = self.refused(8, "load", "G", "P=p.csv", "--branch", "b", "--create-branch", "--json")
+        self.assertEqual((said.error["code"], said.error["committed"]), ("ALREADY_EXISTS", False))
+        self.refused(8, "load", "G", "P=p.csv", "--branch", "e", "--create-branch", "--from", "nobody")
+        self.refused(2, "load", "G", "P=p.csv", "--branch", "e/", "--create-branch")
+        self.refused(2, "load", "G", "P=p.csv", "--create-branch")
+        self.refused(2, "load", "G", "P=p.csv", "--branch", "b", "--from", "main")
+        self.write("bad.csv", "id,name\nx,y\n")
+        self.refused(4, "load", "G", "P=bad.csv", "--branch", "e", "--create-branch")
+        self.done("load", "G", "P=p.csv", "--branch", "e", "--create-branch", "--from", "c", "--dry-run")
+        self.assertNotIn("e", self.branches())
+        self.write("empty.csv", "id,name\n")
+        self.assertIsNone(self.done("load", "G", "P=empty.csv", "--branch", "e", "--create-branch", "--json").document["commit"])
+        self.assertEqual(self.keys("e"), [1])
+        self.done("gc", "G")
+        self.assertEqual(len(self.folders()), 5)
+        self.assertEqual(os.listdir(self.path("G/attempts")), [])
+        self.clean()
+
+    def test_a_repeated_load_that_made_its_branch_gets_the_first_answer(self):
+        identity = str(uuid.uuid4())
+        first = self.put(2, "b", "--create-branch", "--op-id", identity)
+        again = self.put(2, "b", "--create-branch", "--op-id", identity)
+        self.assertEqual((again["commit"], again["rows"], again["repeated"]), (first["commit"], first["rows"], True))
+        self.write("p.csv", "id,name\n9,x\n")
+        self.refused(9, "load", "G", "P=p.csv", "--branch", "b", "--create-branch", "--op-id", identity)
+        self.done("branch", "delete", "G", "b")
+        self.done("gc", "G")
+        gone = self.put(2, "b", "--create-branch", "--op-id", identity)
+        self.assertEqual((gone["commit"], gone["repeated"]), (first["commit"], True))
+        self.assertEqual(set(self.branches()), {"main"})
+
+    def test_killed_anywhere_the_branch_is_whole_or_not_there(self):
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        points = [point for point in self.done("version", "--failpoints").out.split()
+                  if point.startswith(("branch.", "new_branch.")) or point in ("arm.after", "finalize.before_retire")]
+        self.assertGreater(len(points), 10)
+        self.write("p.csv", "id,name\n2,n\n")
+        for number, point in enumerate(points):
+            for action in ("kill", "killpool", "error") if os.environ.get("SLUICE_LONG") else ("killpool",):
+                name = "b%d%s" % (number, action)
+                words, keys = ("branch", "create", "G", name), [1]
+                if point.endswith("remove"):
+                    self.done(*words)
+                    words = ("branch", "delete", "G", name)
+                elif not point.startswith("branch."):
+                    words, keys = ("load", "G", "P=p.csv", "--branch", name, "--create-branch", "--workers", "1"), [1, 2]
+                result = self.run_program(*words, env={"SLUICE_FAILPOINT": point + "=" + action})
+                if result.code == 0:
+                    self.assertEqual(name in self.branches(), words[1] != "delete", (point, action))
+                else:
+                    self.assertIn(result.code, (1, 5, -signal.SIGKILL), result.err)
+                if name in self.branches():
+                    self.assertEqual(self.keys(name), keys, (point, action))
+                self.done("recover", "G")
+                if (name in self.branches()) == (words[1] == "delete"):     # it did not happen: now it does
+                    self.done(*words)
+                if words[1] != "delete":
+                    self.assertEqual(self.keys(name), keys, (point, action))
+        self.done("gc", "G")
+        self.assertEqual(len(self.folders()), len(self.branches()))
+        self.clean()
 
     # ---- a writer whose branch goes ----
 

@@ -290,7 +290,9 @@ sluice_status toy_conduct(st_graph *graph, toy_writer *toy, const toy_options *o
     static const pf_sha256 zero;
     wk_executor executor = toy_executor();
     options = options ? options : &none;
-    co_request request = {.branch = "main",
+    co_request request = {.branch = options->branch ? options->branch : "main",
+                          .creates = options->creates,
+                          .from = options->from,
                           .operation = pf_id_is_nil(&options->operation) ? pf_id_new() : options->operation,
                           .operation_given = options->given,
                           .request = options->request,
@@ -326,13 +328,18 @@ static int by_key(const void *a, const void *b)
 
 uint32_t toy_keys(st_graph *graph, const char *type_name, int64_t *ret_keys, uint32_t room)
 {
+    return toy_keys_on(graph, NULL, type_name, ret_keys, room);
+}
+
+uint32_t toy_keys_on(st_graph *graph, const char *branch, const char *type_name, int64_t *ret_keys, uint32_t room)
+{
     sluice_error err = {0};
     st_snapshot *snapshot = NULL;
     const st_type_def *type = NULL;
     st_scan *scan = NULL;
     const st_batch *batch = NULL;
     uint32_t count = 0;
-    ASSERT_OK(st_snapshot_open(graph, "main", NULL, &snapshot, &err));
+    ASSERT_OK(st_snapshot_open(graph, branch, NULL, &snapshot, &err));
     ASSERT_OK(st_snapshot_type(snapshot, type_name, &type, &err));
     ASSERT_OK(st_scan_open(snapshot, type, NULL, 0, &scan, &err));
     for (;;) {

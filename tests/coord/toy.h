@@ -50,6 +50,9 @@ typedef struct toy_options {
     int64_t wait_ms;
     wk_executor *executor; /* NULL: one of its own */
     pf_sha256 request;     /* zero: made from type and keys */
+    const char *branch;    /* NULL: main */
+    bool creates;          /* the branch, at the head of `from` (NULL: main) */
+    const char *from;
 } toy_options;
 /* A whole write with an attempt of its own: make, run, finish. */
 sluice_status toy_write(st_graph *graph, toy_writer *toy, const toy_options *options, co_receipt *ret_receipt,
@@ -59,6 +62,8 @@ sluice_status toy_conduct(st_graph *graph, toy_writer *toy, const toy_options *o
                           co_receipt *ret_receipt, sluice_error *err);
 /* The keys of a type, ascending, at the branch's head; at most `room`. Returns how many there are. */
 uint32_t toy_keys(st_graph *graph, const char *type, int64_t *ret_keys, uint32_t room);
+/* The same of any branch. */
+uint32_t toy_keys_on(st_graph *graph, const char *branch, const char *type, int64_t *ret_keys, uint32_t room);
 /* Does the type hold exactly these keys? */
 bool toy_holds(st_graph *graph, const char *type, const int64_t *keys, uint32_t count);
 wk_executor toy_executor(void);
