@@ -307,7 +307,8 @@ static sluice_status add_unique_set(const load_job *job, const run_set *set, st_
             status = pf_fail_memory(err);
             goto done;
         }
-        memcpy(items + listed.hash_count, hashes.items, hashes.count * sizeof *items);
+        if (hashes.count > 0)
+            memcpy(items + listed.hash_count, hashes.items, hashes.count * sizeof *items);
         free(hashes.items);
         hashes.items = items;
         hashes.count += listed.hash_count;

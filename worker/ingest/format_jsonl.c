@@ -116,7 +116,7 @@ static sluice_status resolve(const wk_columns *columns, uint32_t count, name_sha
     }
     status = check_twice(names, count, &s->fault, err);
     if (status == SLUICE_OK && !s->fault.present)
-        status = wk_mapping_make(columns->schema, columns->type, names, count, columns->ignore_unknown, &s->mapping,
+        status = wk_mapping_make(columns->schema, columns->type, names, count, wk_columns_allow(columns), &s->mapping,
                                  &s->fault, err);
     /* What is missing in one record is a value, not a column of the file. */
     if (s->fault.present && s->fault.column == count)
