@@ -129,13 +129,16 @@ static sluice_status judge_bad(walk *w, wk_record *record, wk_fault *ret_fault, 
 }
 
 /* Before it is judged: resolving quotes moves bytes. */
-static sluice_status keep_text(walk *w, const wk_record *record, sluice_error *err)
+static sluice_status keep_text(walk *w, wk_record *record, sluice_error *err)
 {
+    const wk_format_ops *format = w->job->files[w->staged->argument].input.format;
     size_t length = record->length;
 
+    w->record.length = 0;
+    if (format->show)
+        return format->show(record, &w->record, err);
     if (length > 0 && record->text[length - 1] == '\n')
         length -= length > 1 && record->text[length - 2] == '\r' ? 2 : 1;
-    w->record.length = 0;
     return pf_buffer_append(&w->record, record->text, length, err);
 }
 

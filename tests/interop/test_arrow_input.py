@@ -409,6 +409,26 @@ class ArrowInput(ProgramTest):
                                 env={"SLUICE_TEST_CHUNK": "2048"})
             self.assertIn('a.arrow:701: column id: the key "5" is already on line 6 ', said.err)
 
+    def test_bad_rows_can_be_skipped_and_are_shown_as_objects(self):
+        data = pyarrow.table({"id": [0, 1, 2, 2], "i32": [1, 2**40, None, 5], "f64": [0.5, float("nan"), 1.0, 2.0],
+                              "moment": pyarrow.array([0, 0, 1, 1000], pyarrow.int64()).cast(pyarrow.timestamp("ns")),
+                              "text": ["a", 'b"', None, "d"], "left out": [1, 2, 3, 4]})
+        graph = self.fresh()
+        self.save("a.arrow", data, rows=2)
+        result = self.done("load", graph, "T=a.arrow", "--on-error", "skip", "--rejects", "rejects", "--ignore-unknown", "--json")
+        self.assertEqual(result.document["rejected"], 2)
+        self.assertEqual([row["id"] for row in self.rows("T", graph)], [0, 2])
+        rejects = [json.loads(line) for line in self.read("rejects").splitlines()]
+        self.assertEqual([(one["line"], one["code"]) for one in rejects], [(2, "CONSTRAINT_TYPE"), (3, "CONSTRAINT_TYPE")])
+        self.assertEqual(json.loads(rejects[0]["record"]), {"id": 1, "i32": 2**40, "f64": "NaN", "moment": "1970-01-01T00:00:00Z",
+                                                            "text": 'b"'})
+        self.assertEqual(json.loads(rejects[1]["record"])["moment"], "a timestamp of 1 ns is finer than microseconds")
+        self.save("cut.arrows", data, rows=2, stream=True)
+        with open(self.path("cut.arrows"), "r+b") as file:
+            file.truncate(os.path.getsize(self.path("cut.arrows")) - 9)
+        said = self.refused(4, "load", self.fresh(), "T=cut.arrows", "--on-error", "skip", "--ignore-unknown")
+        self.assertIn("cut.arrows:3: the data ends in the middle", said.err)
+
     # ---- damage ----
 
     def test_what_is_no_arrow_is_told_apart(self):

@@ -71,6 +71,8 @@ typedef struct wk_format_ops {
     sluice_status (*add)(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err);
     /* Field i of a record (i < kept) as text, for messages. */
     const char *(*text)(const wk_input *input, wk_record *record, uint32_t i, size_t *ret_length);
+    /* Appends a record as the rejects file shows it; NULL: its text as it stands. */
+    sluice_status (*show)(wk_record *record, pf_buffer *buffer, sluice_error *err);
 } wk_format_ops;
 
 extern const wk_format_ops wk_csv_ops, wk_jsonl_ops, wk_arrow_ops;

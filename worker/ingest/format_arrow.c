@@ -7,7 +7,9 @@
  */
 #include "platform/check.h"
 #include "store/arrow/input.h"
+#include "store/format/json.h"
 #include "worker/ingest/arrow_value.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +399,47 @@ static const char *text_of(const wk_input *input, wk_record *record, uint32_t i,
     return r->text.length ? (const char *)r->text.data : "";
 }
 
+static void show_value(st_json *json, arrow_reader *r, uint32_t i)
+{
+    st_arrow_value value;
+    sluice_error error;
+    size_t length;
+
+    pf_error_clear(&error);
+    if (get(r, i, &value, &error) != SLUICE_OK) { /* it cannot be said: why */
+        st_json_text(json, error.text);
+        return;
+    }
+    const char *text = text_of(NULL, &r->record, i, &length);
+    bool number = value.class == ST_CLASS_SIGNED || value.class == ST_CLASS_UNSIGNED || value.class == ST_CLASS_EXACT ||
+                  (value.class == ST_CLASS_FLOATING && isfinite(value.f64));
+    if (value.class == ST_CLASS_NOTHING)
+        st_json_null(json);
+    else if (number || value.class == ST_CLASS_TRUTH)
+        st_json_raw(json, text, length);
+    else
+        st_json_lossy_text(json, text, length);
+}
+
+/* As an object of the columns that are loaded. */
+static sluice_status show(wk_record *record, pf_buffer *buffer, sluice_error *err)
+{
+    arrow_reader *r = (arrow_reader *)record;
+    st_json json;
+
+    st_json_begin(&json, buffer);
+    st_json_object(&json);
+    for (uint32_t i = 0; i < record->kept; i++) {
+        const char *name = r->mapping->targets[i].name;
+        if (r->slots[i] == NO_SLOT || !st_utf8_is_valid(name, strlen(name)))
+            continue;
+        st_json_name(&json, name);
+        show_value(&json, r, i);
+    }
+    st_json_object_end(&json);
+    return st_json_end(&json, false, err);
+}
+
 /* ---- fields ---- */
 
 static sluice_status add_field(wk_rows *rows, arrow_reader *r, uint32_t i, uint64_t *bytes, wk_fault *fault,
@@ -453,4 +496,5 @@ const wk_format_ops wk_arrow_ops = {.prepare = prepare,
                                     .place = place,
                                     .close = close_reader,
                                     .add = add,
-                                    .text = text_of};
+                                    .text = text_of,
+                                    .show = show};
