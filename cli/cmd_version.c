@@ -32,7 +32,7 @@
 #else
 #define ASSERTIONS true
 #endif
-#ifdef SLUICE_JEMALLOC
+#if SLUICE_JEMALLOC
 #define JEMALLOC true
 #else
 #define JEMALLOC false

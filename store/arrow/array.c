@@ -152,6 +152,7 @@ uint64_t st_arrow_field_width(const st_arrow_field *field)
 static uint64_t number_at(const uint8_t *at, uint64_t width)
 {
     uint64_t value = 0;
+    PF_ASSERT(at && width >= 1 && width <= sizeof value);
     memcpy(&value, at, width);
     return value;
 }
@@ -159,6 +160,7 @@ static uint64_t number_at(const uint8_t *at, uint64_t width)
 static int64_t signed_at(const uint8_t *at, uint64_t width)
 {
     unsigned unused = (unsigned)(64 - 8 * width);
+    PF_ASSERT(unused < 64);
     return (int64_t)(number_at(at, width) << unused) >> unused;
 }
 
@@ -183,6 +185,7 @@ static double float_at(const uint8_t *at, uint16_t unit)
     float single;
     double value;
 
+    PF_ASSERT(at);
     if (unit == ST_ARROW_HALF)
         return half_at(at);
     if (unit == ST_ARROW_DOUBLE) {
@@ -197,6 +200,7 @@ static __int128 wide_at(const uint8_t *at, uint64_t width)
 {
     __int128 value;
 
+    PF_ASSERT(at);
     if (width < sizeof value)
         return signed_at(at, width);
     memcpy(&value, at, sizeof value);

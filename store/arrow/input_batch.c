@@ -213,6 +213,7 @@ static sluice_status read_validity(slice *s, uint32_t number, uint32_t buffer, p
 static uint64_t offset_at(const slice *s, uint64_t row, uint64_t width)
 {
     uint64_t offset = 0;
+    PF_ASSERT(s->array->values);
     memcpy(&offset, s->array->values + (s->array->offset + row) * width, width);
     return offset;
 }
@@ -270,6 +271,7 @@ static uint64_t spans_of_views(const slice *s, uint32_t parts)
 {
     uint64_t sum = 0;
 
+    PF_ASSERT(s->array->values);
     for (uint32_t p = 0; p < parts; p++)
         s->room->parts[p] = (st_arrow_part){NULL, UINT64_MAX, 0};
     for (uint64_t row = 0; row < *s->count; row++) {
