@@ -23,8 +23,7 @@ void fuzz_demand(bool condition)
 
 bool fuzz_is_refusal(sluice_status status)
 {
-    return status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT ||
-           status == SLUICE_RESOURCE_LIMIT;
+    return status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT || status == SLUICE_RESOURCE_LIMIT;
 }
 
 pf_sim_disk *fuzz_disk(const char *folder, const uint8_t *data, size_t size, pf_volume **ret_volume)
