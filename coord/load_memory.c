@@ -11,7 +11,7 @@
 
 #define MIB               (UINT64_C(1) << 20)
 #define SUPERVISOR        (4 * MIB)
-#define WORKER_LEAST      (28 * MIB) /* a batch of rows on its way into a file, and sorting by parts beside it */
+#define WORKER_LEAST      (30 * MIB) /* a batch of rows on its way into a file, and sorting by parts beside it */
 #define PART_OF_AVAILABLE 2u         /* without --memory */
 
 static uint64_t least_for(unsigned workers)

@@ -329,7 +329,7 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
     keep_first keep = {0};
     bool done = false, ready = false, skip = job->spec->options->skip_bad_rows;
     sluice_status status;
-    wk_probe_run run = {.volume = job->spool.volume, .each = on_event, .context = &keep};
+    wk_probe_run run = {.volume = job->spool.volume, .spool = &job->spool, .each = on_event, .context = &keep};
 
     PF_TRY(load_plan_get(job, err));
     PF_TRY(load_plan_rows_get(job, &ready, err));

@@ -1,18 +1,21 @@
 /*
  * The hash join behind arbitration (coord/read_join.h).
  *
- * The hash space is cut into slices so that the smaller side has about SLICE hashes in each; that side's slice is
+ * The hash space is cut into slices so that the smaller side's hashes of each fit into memory; that side's slice is
  * gathered and sorted in memory, the larger side is walked past it, or looked up point by point where that is much
  * cheaper. Runs are opened while they are needed and not longer: a set may name thousands.
  */
 #include "coord/read_join.h"
 #include "platform/check.h"
+#include "platform/memory.h"
 #include "store/fragment/key.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE      (1u << 20) /* hashes of the smaller side in memory at once: 24 MiB */
-#define POINT_COST 16u        /* one look-up in a run costs about as much as walking past this many entries */
+#define SLICE      (UINT64_C(24) << 20) /* bytes of the smaller side's hashes in memory at once, */
+#define SLICE_PART 8u                   /* if they are no more than this part of the process's memory */
+#define SLICE_MIN  (UINT64_C(1) << 20)
+#define POINT_COST 16u /* one look-up in a run costs about as much as walking past this many entries */
 #define NO_RUN     UINT32_MAX
 
 typedef struct hash_hit { /* a hash of the smaller side, and where it stands */
@@ -314,7 +317,8 @@ sluice_status co_join(st_graph *graph, const pf_sha256 *identity, const st_chang
     }
     if (small == 0)
         return SLUICE_OK;
-    uint64_t slices = (small - 1) / SLICE + 1, width = UINT64_MAX / slices;
+    uint64_t in_memory = pf_memory_part(SLICE_PART, SLICE_MIN, SLICE) / sizeof(hash_hit);
+    uint64_t slices = (small - 1) / in_memory + 1, width = UINT64_MAX / slices;
     sluice_status status = SLUICE_OK;
     for (uint64_t i = 0; i < slices && status == SLUICE_OK && !*ret_meet; i++) {
         uint64_t low = i * width + (i ? 1 : 0), high = i + 1 == slices ? UINT64_MAX : (i + 1) * width;

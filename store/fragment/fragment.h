@@ -35,6 +35,9 @@ typedef struct st_fragment_writer st_fragment_writer;
  * one in memory, to be attached; st_fragment_finish then gives its bytes to info.content (malloc'd). */
 sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *name, const st_column_spec *specs,
                                  uint32_t count, bool compress, st_fragment_writer **ret_writer, sluice_error *err);
+/* The same, plain, at a path of the caller's own: for a copy that no edit names. */
+sluice_status st_fragment_create_at(pf_volume *volume, const char *path, uint64_t table, const st_column_spec *specs,
+                                    uint32_t count, st_fragment_writer **ret_writer, sluice_error *err);
 /* Writes one record batch; columns in the order of specs, equal lengths (0 rows: nothing is written). */
 sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, sluice_error *err);
 /* Writes the footer and syncs the file (not the folder); the writer is freed in any case, also in memory. */
@@ -47,7 +50,12 @@ typedef struct st_fragment st_fragment;
  * CORRUPT). */
 sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
                                st_fragment **ret_fragment, sluice_error *err);
+/* The same for one that st_fragment_create_at made. */
+sluice_status st_fragment_open_at(pf_volume *volume, const char *path, uint64_t table, const st_fragment_info *info,
+                                  st_fragment **ret_fragment, sluice_error *err);
 void st_fragment_close(st_fragment *fragment); /* NULL allowed */
+/* About how much memory it takes while it is open, beside what it unpacked. */
+uint64_t st_fragment_memory(const st_fragment *fragment);
 uint32_t st_fragment_batches(const st_fragment *fragment);
 uint64_t st_fragment_batch_rows(const st_fragment *fragment, uint32_t batch);
 uint32_t st_fragment_columns(const st_fragment *fragment);

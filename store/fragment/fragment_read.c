@@ -238,8 +238,18 @@ static sluice_status map_content(st_fragment *fragment, const st_fragment_info *
     return SLUICE_OK;
 }
 
-sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
-                               st_fragment **ret_fragment, sluice_error *err)
+static sluice_status open_at(pf_volume *volume, uint64_t table, const st_fragment_info *info, st_fragment *fragment,
+                             sluice_error *err)
+{
+    if (info->attached)
+        PF_TRY(map_content(fragment, info, err));
+    else
+        PF_TRY(st_sealed_map(volume, fragment->path, info->bytes, &fragment->map, err));
+    return open_mapped(fragment, table, info, err);
+}
+
+sluice_status st_fragment_open_at(pf_volume *volume, const char *path, uint64_t table, const st_fragment_info *info,
+                                  st_fragment **ret_fragment, sluice_error *err)
 {
     sluice_status status;
     st_fragment *fragment = calloc(1, sizeof *fragment);
@@ -247,19 +257,23 @@ sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragm
     *ret_fragment = NULL;
     if (!fragment)
         return pf_fail_memory(err);
-    PF_GOTO(status, failed,
-            st_sealed_path(table, info->attached ? ST_FRAGMENT_ATTACHED : ST_FRAGMENT_FOLDER, info->name,
-                           fragment->path, err));
-    if (info->attached)
-        PF_GOTO(status, failed, map_content(fragment, info, err));
+    (void)snprintf(fragment->path, sizeof fragment->path, "%s", path);
+    status = open_at(volume, table, info, fragment, err);
+    if (status == SLUICE_OK)
+        *ret_fragment = fragment;
     else
-        PF_GOTO(status, failed, st_sealed_map(volume, fragment->path, info->bytes, &fragment->map, err));
-    PF_GOTO(status, failed, open_mapped(fragment, table, info, err));
-    *ret_fragment = fragment;
-    return SLUICE_OK;
-failed:
-    st_fragment_close(fragment);
+        st_fragment_close(fragment);
     return status;
+}
+
+sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragment_info *info,
+                               st_fragment **ret_fragment, sluice_error *err)
+{
+    char path[ST_PATH_MAX];
+
+    *ret_fragment = NULL;
+    PF_TRY(st_sealed_path(table, info->attached ? ST_FRAGMENT_ATTACHED : ST_FRAGMENT_FOLDER, info->name, path, err));
+    return st_fragment_open_at(volume, path, table, info, ret_fragment, err);
 }
 
 void st_fragment_close(st_fragment *fragment)
@@ -417,6 +431,14 @@ sluice_status st_fragment_is_compressed(st_fragment *fragment, bool *ret_compres
     PF_TRY(decode_batch(fragment, 0, err));
     *ret_compressed = fragment->batches[0].layout.codec == ST_ARROW_ZSTD;
     return SLUICE_OK;
+}
+
+uint64_t st_fragment_memory(const st_fragment *fragment)
+{
+    uint64_t column = sizeof(st_column) + sizeof(bool), buffer = sizeof(pf_xxh128) + 2 * sizeof(st_arrow_buffer);
+    uint64_t batch = sizeof(stored_batch) + fragment->columns * column + fragment->buffers_per_batch * buffer;
+
+    return sizeof *fragment + fragment->columns * (sizeof(st_column_spec) + 64) + fragment->batch_count * batch;
 }
 
 /* ---- columns ---- */

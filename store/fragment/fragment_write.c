@@ -82,15 +82,15 @@ done:
     return status;
 }
 
-sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *name, const st_column_spec *specs,
-                                 uint32_t count, bool compress, st_fragment_writer **ret_writer, sluice_error *err)
+/* `volume` NULL: in memory. `name` may be empty. */
+static sluice_status create(pf_volume *volume, const char *path, uint64_t table, const char *name,
+                            const st_column_spec *specs, uint32_t count, bool compress, st_fragment_writer **ret_writer,
+                            sluice_error *err)
 {
-    char path[ST_PATH_MAX];
     sluice_status status;
     st_fragment_writer *writer;
 
     *ret_writer = NULL;
-    PF_TRY(st_sealed_path(table, ST_FRAGMENT_FOLDER, name, path, err));
     if (!count)
         return pf_fail(err, SLUICE_INTERNAL, "a fragment needs a column");
     if (strlen(name) >= sizeof writer->info.name)
@@ -110,6 +110,22 @@ sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *
 failed:
     writer_free(writer);
     return status;
+}
+
+sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *name, const st_column_spec *specs,
+                                 uint32_t count, bool compress, st_fragment_writer **ret_writer, sluice_error *err)
+{
+    char path[ST_PATH_MAX];
+
+    *ret_writer = NULL;
+    PF_TRY(st_sealed_path(table, ST_FRAGMENT_FOLDER, name, path, err));
+    return create(volume, path, table, name, specs, count, compress, ret_writer, err);
+}
+
+sluice_status st_fragment_create_at(pf_volume *volume, const char *path, uint64_t table, const st_column_spec *specs,
+                                    uint32_t count, st_fragment_writer **ret_writer, sluice_error *err)
+{
+    return create(volume, path, table, "", specs, count, false, ret_writer, err);
 }
 
 sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, sluice_error *err)

@@ -5,6 +5,7 @@ bytes as one that may have what it likes; a bound that is too small is refused w
 import hashlib
 import os
 import random
+import shutil
 import time
 
 from support.program import ProgramTest, descendants, main
@@ -53,8 +54,9 @@ class Memory(ProgramTest):
         return self.finish(process), peak
 
     def check_bound(self, bound, operands, *options):
-        self.done("init", "free", "--schema", "schema.json")
-        self.done("init", "bound", "--schema", "schema.json")
+        for graph in ("free", "bound"):
+            shutil.rmtree(self.path(graph), ignore_errors=True)
+            self.done("init", graph, "--schema", "schema.json")
         free, without = self.watch("load", "free", *operands, *options, "--workers", "2", "--json")
         self.assertEqual(free.code, 0, free.err)
         said, peak = self.watch("load", "bound", *operands, *options, "--workers", "2", "--memory", "%dM" % bound, "--json")
@@ -77,13 +79,27 @@ class Memory(ProgramTest):
         if not self.sanitized:
             self.assertGreater(without, 64 * MIB, "this input does not need the bound")
 
-    def test_long_keys(self):
+    def write_long_keys(self):
         dice = random.Random(2)
         keys = ["%s-%d" % ("key" * 20, i) for i in range(60000)]
         self.write("schema.json", SCHEMA)
         self.write("p.csv", "id,n\n" + "".join("%s,%d\n" % (key, i) for i, key in enumerate(keys)))
-        self.write("k.csv", "from,to,w\n" + "".join("%s,%s,\n" % (dice.choice(keys), dice.choice(keys)) for _ in range(200000)))
+        self.write("k.csv", "from,to,w\n" + "".join("%s,%s,\n" % (dice.choice(keys), dice.choice(keys)) for _ in range(100000)))
+
+    def test_long_keys(self):
+        self.write_long_keys()
         self.check_bound(64, ("P=p.csv", "K=k.csv"))
+
+    def test_long_keys_in_compressed_fragments(self):
+        self.write_long_keys()
+        self.check_bound(64, ("P=p.csv", "K=k.csv"), "--compress")
+        self.clean("bound")
+        said, peak = self.watch("load", "bound", "K=k.csv", "--compress", "--memory", "64M", "--workers", "2")
+        self.assertEqual(said.code, 0, said.err)
+        if not self.sanitized:
+            self.assertLessEqual(peak, 64 * MIB)
+        self.write("l.csv", "from,to,w\nnobody,nobody,1\n")
+        self.assertIn("l.csv:2", self.refused(4, "load", "bound", "K=l.csv").err)
 
     def test_runs_that_are_spilled_are_the_same(self):
         if not self.failpoints:
@@ -125,7 +141,7 @@ class Memory(ProgramTest):
         self.write("schema.json", {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "text": "string"}}}})
         self.done("init", "G", "--schema", "schema.json")
         self.write("p.csv", "id,text\n1,short\n2,\"%s\"\n" % ("x" * (6 * MIB)))
-        said = self.refused(10, "load", "G", "P=p.csv", "--memory", "32M", "--workers", "1", "--json")
+        said = self.refused(10, "load", "G", "P=p.csv", "--memory", "36M", "--workers", "1", "--json")
         self.assertIn("p.csv:3", said.err)
         self.assertIn("--memory", said.err)
         self.assertEqual(self.done("count", "G", "--json").document, {"P": 0})

@@ -262,6 +262,22 @@ static sluice_status check_new(checking *c, uint64_t hash, wk_place place, sluic
     return SLUICE_OK;
 }
 
+static sluice_status side_of_load(const wk_probe_run *run, const st_type_def *type, wk_side **ret_side,
+                                  sluice_error *err)
+{
+    PF_TRY(wk_side_of_load(run->volume, type, run->catalogue, ret_side, err));
+    wk_side_set_spool(*ret_side, run->spool);
+    return SLUICE_OK;
+}
+
+static sluice_status side_of_base(const wk_probe_run *run, const st_type_def *type, wk_side **ret_side,
+                                  sluice_error *err)
+{
+    PF_TRY(wk_side_of_base(run->base, type, ret_side, err));
+    wk_side_set_spool(*ret_side, run->spool);
+    return SLUICE_OK;
+}
+
 /* A side that does not count has no look-up. */
 static sluice_status find_in(wk_lookup *lookup, uint64_t hash, bool one, wk_places *places, sluice_error *err)
 {
@@ -380,11 +396,11 @@ static sluice_status open_nodes(checking *c, uint64_t expected, sluice_error *er
 
     for (uint32_t i = 0; i < node->key_count; i++)
         c->node_plan.columns[c->node_plan.count++] = node->key[i];
-    PF_TRY(wk_side_of_load(c->run->volume, node, c->run->catalogue, &c->node_load, err));
+    PF_TRY(side_of_load(c->run, node, &c->node_load, err));
     PF_TRY(wk_lookup_open(c->node_load, ST_RUN_KEY, 0, c->run->range, expected, &c->lookup_load, err));
     if (c->probe->node_alone)
         return SLUICE_OK;
-    PF_TRY(wk_side_of_base(c->run->base, node, &c->node_base, err));
+    PF_TRY(side_of_base(c->run, node, &c->node_base, err));
     return wk_lookup_open(c->node_base, ST_RUN_KEY, 0, c->run->range, expected, &c->lookup_base, err);
 }
 
@@ -393,7 +409,7 @@ static sluice_status check_stranded(checking *c, uint64_t expected, sluice_error
 {
     const wk_run_plan *plan = &c->probe->plan;
 
-    PF_TRY(wk_side_of_base(c->run->base, c->probe->type, &c->base, err));
+    PF_TRY(side_of_base(c->run, c->probe->type, &c->base, err));
     PF_TRY(wk_stream_open(c->base, plan->use, 0, c->run->range, &c->stream, err));
     if (c->probe->node->key_count > 0)
         PF_TRY(open_nodes(c, expected, err));
@@ -421,6 +437,7 @@ static sluice_status check(checking *c, sluice_error *err)
         PF_TRY(wk_side_of_added(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
     else
         PF_TRY(wk_side_of_load(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
+    wk_side_set_spool(c->load, c->run->spool);
     PF_TRY(wk_stream_open(c->load, probe->plan.use, probe->plan.unique, c->run->range, &c->stream, err));
     if (probe->rule == WK_RULE_ENDS) {
         if (probe->node->key_count == 0)
@@ -429,7 +446,7 @@ static sluice_status check(checking *c, sluice_error *err)
         return run_ends(c, err);
     }
     if (!probe->alone) {
-        PF_TRY(wk_side_of_base(c->run->base, probe->type, &c->base, err));
+        PF_TRY(side_of_base(c->run, probe->type, &c->base, err));
         if (probe->rule == WK_RULE_UNIQUE)
             wk_side_hide(c->base, find_hidden(c->run->catalogue, probe->type));
         PF_TRY(wk_lookup_open(c->base, probe->plan.use, probe->plan.unique, c->run->range, expected, &c->lookup_base,

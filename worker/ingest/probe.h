@@ -66,6 +66,7 @@ wk_range wk_probe_range(uint32_t ranges, uint32_t number);
 
 typedef struct wk_probe_run {
     pf_volume *volume;
+    const wk_spool *spool; /* the attempt's; NULL: none */
     st_snapshot *base;
     const wk_catalogue *catalogue;
     const wk_probe *probe;

@@ -1,14 +1,20 @@
 #include "worker/ingest/side.h"
 
 #include "platform/check.h"
+#include "platform/memory.h"
+#include "store/state/layout.h"
+#include "worker/ingest/plain.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_MAX 64u /* fragments of a load held open */
+/* Of the process's memory, for fragments held open on one side. */
+#define PART     8u
+#define ROOM_MIN (UINT64_C(1) << 20)
+#define ROOM_MAX (UINT64_C(64) << 20)
 
 typedef struct open_fragment {
-    st_fragment *fragment;
-    uint32_t number;
+    st_fragment *fragment;    /* a staged one, or the plain copy of a compressed one; NULL: neither */
+    bool is_copy, is_readers; /* of the base, not compressed: the reader has it */
     uint64_t used;
 } open_fragment;
 
@@ -18,8 +24,10 @@ struct wk_side {
     uint32_t count;
     const wk_catalogue *catalogue; /* of a load */
     uint32_t *items;               /* of the catalogue that are this table's */
-    open_fragment open[OPEN_MAX];
+    open_fragment *open;           /* per fragment */
+    uint64_t held, room;           /* bytes of those that are open */
     uint64_t clock;
+    const wk_spool *spool;
     st_table_reader *reader; /* of the base */
     const st_row_set *hidden;
     pf_buffer *orders; /* per fragment of a load: its file of order, once read */
@@ -33,10 +41,12 @@ static sluice_status make_load(pf_volume *volume, const st_type_def *type, const
     if (side == NULL)
         return pf_fail_memory(err);
     side->items = calloc((size_t)catalogue->count + 1, sizeof *side->items);
-    if (side->items == NULL) {
-        free(side);
+    side->open = calloc((size_t)catalogue->count + 1, sizeof *side->open);
+    if (side->items == NULL || side->open == NULL) {
+        wk_side_close(side);
         return pf_fail_memory(err);
     }
+    side->room = pf_memory_part(PART, ROOM_MIN, ROOM_MAX);
     side->volume = volume;
     side->type = type;
     side->catalogue = catalogue;
@@ -74,19 +84,31 @@ sluice_status wk_side_of_base(st_snapshot *base, const st_type_def *type, wk_sid
         return status;
     }
     side->count = st_table_reader_fragments(side->reader);
+    side->room = pf_memory_part(PART, ROOM_MIN, ROOM_MAX);
+    side->open = calloc((size_t)side->count + 1, sizeof *side->open);
+    if (side->open == NULL) {
+        wk_side_close(side);
+        return pf_fail_memory(err);
+    }
     *ret_side = side;
     return SLUICE_OK;
+}
+
+void wk_side_set_spool(wk_side *side, const wk_spool *spool)
+{
+    side->spool = spool;
 }
 
 void wk_side_close(wk_side *side)
 {
     if (side == NULL)
         return;
-    for (uint32_t i = 0; i < OPEN_MAX; i++)
+    for (uint32_t i = 0; side->open && i < side->count; i++)
         st_fragment_close(side->open[i].fragment);
     for (uint32_t i = 0; side->orders && i < side->count; i++)
         pf_buffer_free(&side->orders[i]);
     free(side->orders);
+    free(side->open);
     free(side->items);
     free(side);
 }
@@ -209,49 +231,98 @@ sluice_status wk_side_entries(wk_side *side, uint32_t fragment, st_run_use use, 
     return pf_fail(err, SLUICE_INTERNAL, "a staged fragment has no run of use %d", (int)use);
 }
 
-static sluice_status open_staged(wk_side *side, uint32_t fragment, st_fragment **ret_fragment, sluice_error *err)
+/* Closes what was not read for the longest time, until there is room; what was read last stays. */
+static void make_room(wk_side *side, uint64_t more)
 {
-    open_fragment *oldest = &side->open[0];
-
-    for (uint32_t i = 0; i < OPEN_MAX; i++) {
-        open_fragment *at = &side->open[i];
-        if (at->fragment && at->number == fragment) {
-            at->used = ++side->clock;
-            *ret_fragment = at->fragment;
-            return SLUICE_OK;
+    while (side->held + more > side->room) {
+        open_fragment *oldest = NULL;
+        for (uint32_t i = 0; i < side->count; i++) {
+            open_fragment *at = &side->open[i];
+            if (at->fragment && at->used + WK_SIDE_KEPT < side->clock && (!oldest || at->used < oldest->used))
+                oldest = at;
         }
-        if (at->used < oldest->used)
-            oldest = at;
+        if (oldest == NULL)
+            return;
+        side->held -= st_fragment_memory(oldest->fragment);
+        st_fragment_close(oldest->fragment);
+        oldest->fragment = NULL;
     }
-    st_fragment_close(oldest->fragment);
-    oldest->fragment = NULL;
-    oldest->used = 0;
-    PF_TRY(st_fragment_open(side->volume, side->type->table,
-                            &side->catalogue->items[side->items[fragment]].add.fragment, &oldest->fragment, err));
-    oldest->number = fragment;
-    oldest->used = ++side->clock;
-    *ret_fragment = oldest->fragment;
+}
+
+static const st_fragment_info *info_of(const wk_side *side, uint32_t fragment)
+{
+    return side->reader ? &st_table_reader_list(side->reader)->fragments[fragment].fragment
+                        : &side->catalogue->items[side->items[fragment]].add.fragment;
+}
+
+/* Fills open[fragment]. */
+static sluice_status open_one(wk_side *side, uint32_t fragment, sluice_error *err)
+{
+    open_fragment *at = &side->open[fragment];
+    const st_fragment_info *info = info_of(side, fragment);
+    st_fragment *opened = NULL;
+    bool compressed = false;
+    sluice_status status;
+
+    if (side->reader)
+        PF_TRY(st_table_reader_fragment(side->reader, fragment, &opened, err));
+    else
+        PF_TRY(st_fragment_open(side->volume, side->type->table, info, &opened, err));
+    status = st_fragment_is_compressed(opened, &compressed, err);
+    if (status == SLUICE_OK && compressed && side->spool && !info->attached) {
+        if (!side->reader)
+            st_fragment_close(opened);
+        PF_TRY(wk_plain_open(side->spool, side->type, info, &at->fragment, err));
+        at->is_copy = true;
+    } else if (status == SLUICE_OK && side->reader) {
+        at->is_readers = true;
+        return SLUICE_OK;
+    } else if (status == SLUICE_OK) {
+        at->fragment = opened;
+    } else {
+        if (!side->reader)
+            st_fragment_close(opened);
+        return status;
+    }
+    make_room(side, st_fragment_memory(at->fragment));
+    side->held += st_fragment_memory(at->fragment);
     return SLUICE_OK;
+}
+
+/* One column of the key, from the copy where that has it. */
+static sluice_status read_column(wk_side *side, const open_fragment *at, uint32_t fragment, uint32_t batch,
+                                 uint32_t column, st_column *ret_column, sluice_error *err)
+{
+    st_fragment *readers = NULL;
+    int found = at->is_copy ? st_layout_find(side->type, at->fragment, column) : -1;
+
+    if (found >= 0)
+        return st_fragment_column(at->fragment, batch, (uint32_t)found, ret_column, err);
+    if (side->reader == NULL) /* of this load: by the layout */
+        return st_fragment_column(at->fragment, batch, column, ret_column, err);
+    PF_TRY(st_table_reader_fragment(side->reader, fragment, &readers, err));
+    return st_table_reader_column(side->reader, readers, batch, column, ret_column, err);
 }
 
 sluice_status wk_side_key(wk_side *side, const wk_run_plan *plan, uint32_t fragment, uint64_t position, wk_key *ret_key,
                           sluice_error *err)
 {
-    st_fragment *opened = NULL;
+    open_fragment *at = &side->open[fragment];
+    st_fragment *opened = at->fragment;
     uint32_t batch = 0;
 
-    ret_key->count = 0;
-    if (side->reader)
+    PF_ASSERT(fragment < side->count);
+    at->used = ++side->clock;
+    if (opened == NULL && !at->is_readers)
+        PF_TRY(open_one(side, fragment, err));
+    opened = at->fragment;
+    if (at->is_readers)
         PF_TRY(st_table_reader_fragment(side->reader, fragment, &opened, err));
-    else
-        PF_TRY(open_staged(side, fragment, &opened, err));
     st_fragment_locate(opened, position, &batch, &ret_key->row);
+    ret_key->count = 0;
     for (uint32_t i = 0; i < plan->count; i++) {
         st_column found;
-        if (side->reader)
-            PF_TRY(st_table_reader_column(side->reader, opened, batch, plan->columns[i], &found, err));
-        else /* of this load: by the layout */
-            PF_TRY(st_fragment_column(opened, batch, plan->columns[i], &found, err));
+        PF_TRY(read_column(side, at, fragment, batch, plan->columns[i], &found, err));
         uint32_t members = found.type == ST_STRUCT ? found.child_count : 1;
         for (uint32_t m = 0; m < members; m++) {
             PF_ALWAYS(ret_key->count < ST_KEY_LEAVES_MAX);

@@ -4,13 +4,14 @@
  *
  * Fragments are numbered from 0 within a side: staged ones in the order of the input (argument, then chunk), those of
  * the base in the order of its list. Rows that are dead (deleted in the base, left out by an earlier phase of the load)
- * are not there. Few fragments are held open at a time, however many there are.
+ * are not there. As many fragments are held open as there is memory for.
  */
 #ifndef WORKER_INGEST_SIDE_H
 #define WORKER_INGEST_SIDE_H
 
 #include "store/fragment/key.h"
 #include "store/read/snapshot.h"
+#include "worker/ingest/spool.h"
 #include "worker/ingest/stage.h"
 
 /* Everything that a load has staged, in order of the input; what was left out later. */
@@ -38,6 +39,8 @@ sluice_status wk_side_of_load(pf_volume *volume, const st_type_def *type, const 
 sluice_status wk_side_of_added(pf_volume *volume, const st_type_def *type, const wk_catalogue *catalogue,
                                wk_side **ret_side, sluice_error *err);
 sluice_status wk_side_of_base(st_snapshot *base, const st_type_def *type, wk_side **ret_side, sluice_error *err);
+/* Where plain copies of compressed fragments go (worker/ingest/plain.h); without it they are unpacked in memory. */
+void wk_side_set_spool(wk_side *side, const wk_spool *spool);
 void wk_side_close(wk_side *side); /* NULL allowed */
 /* Rows of the base that are to be passed over, by wk_row_code; NULL: none. They must outlive the side. */
 void wk_side_hide(wk_side *side, const st_row_set *rows);
@@ -72,7 +75,8 @@ typedef struct wk_key {
     uint64_t row;
     st_column storage[ST_KEY_LEAVES_MAX];
 } wk_key;
-/* The key that `plan` reads at a row. Valid until the side is closed or some dozens of other fragments were read. */
+/* The key that `plan` reads at a row. Valid until the side is closed or WK_SIDE_KEPT other fragments were read. */
+#define WK_SIDE_KEPT 8u
 sluice_status wk_side_key(wk_side *side, const wk_run_plan *plan, uint32_t fragment, uint64_t position, wk_key *ret_key,
                           sluice_error *err);
 

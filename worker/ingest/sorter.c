@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART        4u    /* of the process's memory goes into entries, all runs and the scratch of one sort together */
+#define PART        6u    /* of the process's memory goes into entries, all runs and the scratch of one sort together */
 #define ENTRIES_MIN 4096u /* of one run in memory: below it merging would read too little at a time */
 #define ENTRIES_MAX (UINT64_C(1) << 27)
 #define BLOCK       1024u /* entries merged at a time */

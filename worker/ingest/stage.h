@@ -13,7 +13,7 @@
 #include "worker/ingest/staged.h"
 
 #define WK_BATCH_ROWS  WK_SINK_ROWS
-#define WK_BATCH_BYTES (UINT64_C(8) << 20) /* as wk_rows_bytes counts */
+#define WK_BATCH_BYTES (UINT64_C(6) << 20) /* as wk_rows_bytes counts */
 
 typedef struct wk_stage {
     const wk_spool *spool; /* volume and attempt */
