@@ -187,6 +187,12 @@ static sluice_status print_document(cli_run *run, const co_load_result *result, 
         st_json_unsigned(json, result->types[i].rows);
     }
     st_json_object_end(json);
+    st_json_name(json, "inserted");
+    st_json_unsigned(json, result->receipt.inserted);
+    st_json_name(json, "updated");
+    st_json_unsigned(json, result->receipt.updated);
+    st_json_name(json, "deleted");
+    st_json_unsigned(json, result->receipt.deleted);
     st_json_name(json, "rejected");
     st_json_unsigned(json, result->rejected);
     st_json_name(json, "repeated");
@@ -207,6 +213,10 @@ static sluice_status print_lines(cli_run *run, const co_load_result *result, slu
     for (uint32_t i = 0; i < result->type_count; i++)
         PF_TRY(
             cli_print(run, err, "%s: %llu rows\n", result->types[i].name, (unsigned long long)result->types[i].rows));
+    if (result->receipt.updated > 0 || result->receipt.deleted > 0)
+        PF_TRY(cli_print(run, err, "new: %llu, updated: %llu, removed: %llu\n",
+                         (unsigned long long)result->receipt.inserted, (unsigned long long)result->receipt.updated,
+                         (unsigned long long)result->receipt.deleted));
     if (result->rejected > 0)
         PF_TRY(cli_print(run, err, "left out: %llu bad rows\n", (unsigned long long)result->rejected));
     if (!result->receipt.committed)
