@@ -10,12 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every call; with sanitizers, which are slow here, each seventh, another seventh for each fate. */
-#if defined(__SANITIZE_ADDRESS__)
+/* Every call; with sanitizers, and where there are many, each seventh, another seventh for each fate. */
 #define STRIDE 7u
+static uint64_t stride_of(unsigned before)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    (void)before;
+    return STRIDE;
 #else
-#define STRIDE 1u
+    return before > 0 && !getenv("SLUICE_LONG") ? STRIDE : 1;
 #endif
+}
 
 static const char base[] = "{\"op\":\"insert\",\"node\":\"P\",\"key\":1,\"set\":{\"a\":1,\"u\":\"x\"}}\n"
                            "{\"op\":\"insert\",\"node\":\"P\",\"key\":2}\n"
@@ -170,11 +175,11 @@ static void run_scene(const dying_scene *scene)
     pf_sim_disk_free(disk);
     assert_false(same(&old, &new));
     for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++) {
-        uint64_t k = 1 + i % STRIDE;
-        for (; strike(origin, scene, k, &fates[i], &old, &new); k += STRIDE)
+        uint64_t stride = stride_of(scene->before), k = 1 + i % stride;
+        for (; strike(origin, scene, k, &fates[i], &old, &new); k += stride)
             deaths++;
     }
-    assert_true(deaths > 4);
+    assert_true(deaths > 0);
     print_message("%s: %u deaths\n", scene->name, deaths);
     forget(&old);
     forget(&new);

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Mutations of many processes at once: no update is lost, disjoint ones do not disturb each other; and mutations that are
+killed at every failpoint: the same operation id gives one commit."""
+
+import json
+import threading
+import time
+import uuid
+
+from support.program import ProgramTest, end_of_orphans, main
+
+SCHEMA = {"nodes": {"N": {"key": "id", "properties": {"id": "int64", "n": "int64", "m": "int64?"}}},
+          "edges": {"E": {"from": "N", "to": "N", "properties": {}, "key": []}}}
+PROCESSES, ROUNDS = 4, 6
+STAGES = {"prepare", "gates", "revalidate", "arm", "publish", "finalize"}
+
+
+def new_operation():
+    value = int(time.time() * 1000) << 80 | uuid.uuid4().int & (1 << 80) - 1
+    return str(uuid.UUID(int=value & ~(0xF << 76) & ~(3 << 62) | 7 << 76 | 2 << 62))
+
+
+class Rivals(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.init(SCHEMA)
+        self.mutate([{"op": "insert", "node": "N", "set": {"id": i, "n": 0}} for i in range(PROCESSES + 1)])
+
+    def try_mutate(self, records, name="m.jsonl", env=None, options=()):
+        self.write(name, "".join(json.dumps(record) + "\n" for record in records))
+        return self.finish(self.start("mutate", "G", name, "--json", *options, env=env))
+
+    def mutate(self, records, **more):
+        said = self.try_mutate(records, **more)
+        self.assertEqual(said.code, 0, said.err)
+        return said.document
+
+    def value(self, key, name="n"):
+        return self.finish(self.start("get", "G", "N", str(key), "--json")).lines[0][name]
+
+    def together(self, work):
+        failures = []
+
+        def guarded(number):
+            try:
+                work(number)
+            except BaseException as failure:  # told by the main thread
+                failures.append(failure)
+        threads = [threading.Thread(target=guarded, args=(number,)) for number in range(PROCESSES)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def test_no_increment_is_lost(self):
+        def increment(number):
+            name, done = "m%d.jsonl" % number, 0
+            while done < ROUNDS:
+                seen = self.value(0)
+                said = self.try_mutate([{"op": "update", "node": "N", "key": 0, "set": {"n": seen + 1}, "if": {"n": seen}}],
+                                       name)
+                self.assertIn(said.code, (0, 3), said.err)
+                done += said.code == 0 and said.document["updated"]
+        self.together(increment)
+        self.assertEqual(self.value(0), PROCESSES * ROUNDS)
+        self.clean()
+
+    def test_disjoint_keys_never_conflict(self):
+        def work(number):
+            name = "m%d.jsonl" % number
+            for i in range(ROUNDS):
+                fresh = 100 * (number + 1) + i
+                self.mutate([{"op": "update", "node": "N", "key": number + 1, "set": {"n": i}},
+                             {"op": "insert", "node": "N", "set": {"id": fresh, "n": i}},
+                             {"op": "insert", "edge": "E", "from": number + 1, "to": fresh}], name=name)
+                if i % 2:
+                    self.mutate([{"op": "delete", "node": "N", "key": fresh, "detach": True}], name=name)
+        self.together(work)
+        self.assertEqual(self.done("count", "G", "N").out, "%d\n" % (PROCESSES + 1 + PROCESSES * ROUNDS // 2))
+        self.clean()
+
+    def test_different_properties_of_one_object_all_stay(self):
+        def work(number):
+            name = "m%d.jsonl" % number
+            for i in range(ROUNDS):
+                key = "n" if number % 2 else "m"
+                said = self.try_mutate([{"op": "update", "node": "N", "key": 0, "set": {key: 1000 * number + i}}], name)
+                self.assertIn(said.code, (0, 3), said.err)
+                if said.code:
+                    self.assertIn(said.error["code"], ("WRITE_CONFLICT", "REBASE_EXHAUSTED"))
+        self.together(work)
+        self.assertEqual((self.value(0, "n") // 1000 % 2, self.value(0, "m") // 1000 % 2), (1, 0))
+        self.clean()
+
+    def test_a_mutation_killed_at_any_failpoint_is_done_once_under_its_operation(self):
+        names = [name for name in self.done("version", "--failpoints").out.split() if name.split(".")[0] in STAGES]
+        died, value = set(), 0
+        for name in names:
+            for staged in ("0", "1"):
+                value += 1
+                operation = new_operation()
+                records = [{"op": "update", "node": "N", "key": 1, "set": {"n": value}},
+                           {"op": "upsert", "edge": "E", "from": 1, "to": 2}, {"op": "upsert", "node": "N", "key": 50 + value,
+                                                                              "set": {"n": value}}]
+                env = {"SLUICE_NO_ATTACH": staged, "SLUICE_FAILPOINT": name + "=kill"}
+                said = self.try_mutate(records, env=env, options=("--op-id", operation))
+                self.assertIn(said.code, (0, -9), said.err)
+                again = self.mutate(records, env={"SLUICE_NO_ATTACH": staged}, options=("--op-id", operation))
+                if said.code == 0:
+                    self.assertEqual((again["commit"], again["repeated"]), (said.document["commit"], True))
+                else:
+                    died.add(name)
+        self.assertEqual(self.value(1), value)
+        self.assertEqual(self.done("count", "G", "N").out, "%d\n" % (PROCESSES + 1 + value))
+        self.assertEqual(len(self.done("log", "G", "--json").lines), 2 + value)  # each once
+        self.assertTrue({"prepare.after_pin", "gates.after", "revalidate.after", "arm.after", "publish.before_append",
+                         "publish.after_log_record_write", "publish.after_log_record_sync", "finalize.before_retire"} <= died,
+                        died)
+        self.assertEqual(end_of_orphans(), [])
+        self.clean()
+
+
+if __name__ == "__main__":
+    main()
