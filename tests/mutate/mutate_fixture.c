@@ -143,8 +143,10 @@ char *mutate_rows(st_graph *graph, const char *type)
         length += strlen(lines[i]);
     text = calloc(length + 1, 1);
     assert_non_null(text);
-    for (size_t i = 0; i < count; i++) {
-        strcat(text, lines[i]);
+    for (size_t i = 0, at = 0; i < count; i++) {
+        size_t line = strlen(lines[i]);
+        memcpy(text + at, lines[i], line);
+        at += line;
         free(lines[i]);
     }
     free(lines);
