@@ -1,11 +1,9 @@
 /*
- * init, schema: making a graph from a schema file, and showing the schema that a graph has.
+ * init: making a graph from a schema file.
  */
 #include "cli/error.h"
 #include "cli/output.h"
 #include <string.h>
-
-#define SCHEMA_FILE_MAX ((size_t)16 * 1024 * 1024)
 
 enum { INIT_SCHEMA, INIT_MODE, INIT_OPTIONS };
 static const cli_option init_options[INIT_OPTIONS] = {
@@ -59,7 +57,7 @@ static sluice_status run_init(cli_run *run, sluice_error *err)
         pf_hint(err, "sluice init GRAPH --schema FILE");
         return SLUICE_USAGE;
     }
-    PF_GOTO(status, done, pf_input_read_all(file, SCHEMA_FILE_MAX, &text, err));
+    PF_GOTO(status, done, pf_input_read_all(file, ST_SCHEMA_FILE_MAX, &text, err));
     PF_GOTO(status, done, st_schema_parse((const char *)text.data, text.length, file, &schema, err));
     PF_GOTO(
         status, done,
@@ -83,45 +81,3 @@ const cli_command cli_init = {.name = "init",
                               .most = 1,
                               .effect = CLI_WRITES,
                               .run = run_init};
-
-/* ---- schema show ---- */
-
-enum { SCHEMA_BRANCH, SCHEMA_AT, SCHEMA_OPTIONS };
-static const cli_option schema_options[SCHEMA_OPTIONS] = {
-    [SCHEMA_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [SCHEMA_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
-};
-
-static sluice_status run_schema(cli_run *run, sluice_error *err)
-{
-    const char *verb = run->arguments.operands[0];
-    pf_buffer text = {0};
-    cli_place place = {0};
-    sluice_status status;
-    if (strcmp(verb, "show") != 0) {
-        pf_fail_private(err, SLUICE_USAGE, "the subcommand of schema is not known", "unknown command \"schema %s\"",
-                        verb);
-        pf_hint(err, "usage: sluice schema show GRAPH");
-        return SLUICE_USAGE;
-    }
-    run->arguments.operands++; /* the graph comes first, as in the other commands */
-    PF_GOTO(
-        status, done,
-        cli_open_snapshot(run, cli_text_or(run, SCHEMA_BRANCH, NULL), cli_text_or(run, SCHEMA_AT, NULL), &place, err));
-    PF_GOTO(status, done, st_schema_format(st_snapshot_view(place.snapshot)->schema, &text, err));
-    status = cli_write(run, text.data, text.length, err);
-done:
-    cli_close_snapshot(&place);
-    pf_buffer_free(&text);
-    return status;
-}
-
-const cli_command cli_schema = {.name = "schema",
-                                .operands = "show GRAPH",
-                                .summary = "Print the schema as a schema file.",
-                                .options = schema_options,
-                                .option_count = SCHEMA_OPTIONS,
-                                .least = 2,
-                                .most = 2,
-                                .effect = CLI_READS,
-                                .run = run_schema};

@@ -4,6 +4,7 @@
 #include "cli/error.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/receipt.h"
 #include "coord/load.h"
 #include "platform/watch.h"
 #include <stdlib.h>
@@ -165,21 +166,7 @@ static sluice_status print_document(cli_run *run, const co_load_result *result, 
     cli_json_begin(&document);
     st_json *json = &document.json;
     st_json_object(json);
-    st_json_name(json, "commit");
-    if (result->receipt.committed) {
-        st_json_object(json);
-        st_json_name(json, "id");
-        st_json_id(json, &result->receipt.commit);
-        st_json_name(json, "generation");
-        st_json_unsigned(json, result->receipt.generation);
-        st_json_name(json, "index");
-        st_json_unsigned(json, result->receipt.index);
-        st_json_name(json, "branch");
-        st_json_text(json, cli_text_or(run, LOAD_BRANCH, "main"));
-        st_json_object_end(json);
-    } else {
-        st_json_null(json);
-    }
+    cli_put_receipt(json, &result->receipt, cli_text_or(run, LOAD_BRANCH, NULL));
     st_json_name(json, "rows");
     st_json_object(json);
     for (uint32_t i = 0; i < result->type_count; i++) {

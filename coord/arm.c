@@ -36,7 +36,7 @@ static sluice_status make_intent(co_run *run, sluice_error *err)
     if (run->write.attempt)
         scope->attempt = run->write.attempt->id;
     scope->visible = run->write.effect_count > 0;
-    scope->all = run->table_count > CO_SCOPE_TABLES;
+    scope->all = run->table_count > CO_SCOPE_TABLES || st_delta_changes_schema(&run->write.delta);
     for (uint32_t i = 0; i < run->table_count && !scope->all; i++)
         scope->tables[scope->table_count++] = run->tables[i];
     if (run->write.effect_count == 0)

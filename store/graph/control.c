@@ -185,3 +185,29 @@ sluice_status st_control_take_row_block(st_graph *graph, pf_deadline deadline, u
 {
     return st_control_update(graph, take_row_block, ret_first, deadline, err);
 }
+
+typedef struct taking { /* how many are wanted, and the first of each */
+    uint64_t tables, properties;
+    uint64_t table, property;
+} taking;
+
+static sluice_status take_ids(void *context, st_control *control, sluice_error *err)
+{
+    taking *wanted = context;
+    wanted->table = control->next_table;
+    wanted->property = control->next_property;
+    if (!pf_add_u64(control->next_table, wanted->tables, &control->next_table) ||
+        !pf_add_u64(control->next_property, wanted->properties, &control->next_property))
+        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "the graph has handed out all of its numbers");
+    return SLUICE_OK;
+}
+
+sluice_status st_control_take_ids(st_graph *graph, uint64_t tables, uint64_t properties, pf_deadline deadline,
+                                  uint64_t *ret_table, uint64_t *ret_property, sluice_error *err)
+{
+    taking wanted = {.tables = tables, .properties = properties};
+    PF_TRY(st_control_update(graph, take_ids, &wanted, deadline, err));
+    *ret_table = wanted.table;
+    *ret_property = wanted.property;
+    return SLUICE_OK;
+}

@@ -137,6 +137,9 @@ bool st_control_is_voided(const st_control *control, const pf_id *epoch);
 typedef sluice_status st_control_change_fn(void *context, st_control *control, sluice_error *err);
 sluice_status st_control_update(st_graph *graph, st_control_change_fn *change, void *context, pf_deadline deadline,
                                 sluice_error *err);
+/* Fresh numbers for types and properties; *ret_table and *ret_property are the first of each. */
+sluice_status st_control_take_ids(st_graph *graph, uint64_t tables, uint64_t properties, pf_deadline deadline,
+                                  uint64_t *ret_table, uint64_t *ret_property, sluice_error *err);
 /* A fresh block of ST_ROW_BLOCK row ids; *ret_first is its first id (never 0). */
 sluice_status st_control_take_row_block(st_graph *graph, pf_deadline deadline, uint64_t *ret_first, sluice_error *err);
 

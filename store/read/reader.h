@@ -11,6 +11,7 @@
 struct st_snapshot {
     st_graph *graph;
     st_view *view;
+    bool recast;   /* `view` is a shallow copy of another snapshot's, under a schema of somebody else's */
     pf_file *pins; /* holds the shared lock on the generation's byte; NULL: not pinned */
     struct st_table_reader **readers;
     uint32_t reader_count;

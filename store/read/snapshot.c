@@ -75,7 +75,10 @@ static sluice_status still_there(st_snapshot *snapshot, bool *ret_there, sluice_
 
 static void unpin(st_snapshot *snapshot)
 {
-    st_view_free(snapshot->view);
+    if (snapshot->recast)
+        free(snapshot->view);
+    else
+        st_view_free(snapshot->view);
     snapshot->view = NULL;
     (void)pf_close(snapshot->pins, NULL);
     snapshot->pins = NULL;
@@ -143,6 +146,22 @@ sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *
         st_snapshot_close(snapshot);
         return status;
     }
+    *ret_snapshot = snapshot;
+    return SLUICE_OK;
+}
+
+sluice_status st_snapshot_recast(st_snapshot *from, st_schema *schema, st_snapshot **ret_snapshot, sluice_error *err)
+{
+    st_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    st_view *view = malloc(sizeof(*view));
+    if (!snapshot || !view) {
+        free(snapshot);
+        free(view);
+        return pf_fail_memory(err);
+    }
+    *view = *from->view;
+    view->schema = schema;
+    *snapshot = (st_snapshot){.graph = from->graph, .view = view, .recast = true};
     *ret_snapshot = snapshot;
     return SLUICE_OK;
 }

@@ -24,6 +24,9 @@ sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *
                                sluice_error *err);
 void st_snapshot_close(st_snapshot *snapshot); /* NULL allowed */
 const st_view *st_snapshot_view(const st_snapshot *snapshot);
+/* The same rows as another schema of the same tables would show them: for checking a schema before it stands. Both must
+ * outlive it. */
+sluice_status st_snapshot_recast(st_snapshot *from, st_schema *schema, st_snapshot **ret_snapshot, sluice_error *err);
 /* The type by name; NOT_FOUND... as USAGE (unknown type) with the nearest name as hint. */
 sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, const st_type_def **ret_type,
                                sluice_error *err);

@@ -1,0 +1,15 @@
+/*
+ * What a write answers, in documents: the commit, or null where there was nothing to do.
+ */
+#ifndef CLI_RECEIPT_H
+#define CLI_RECEIPT_H
+
+#include "cli/output.h"
+#include "coord/write.h"
+
+/* Members "commit" (id, generation, index, branch) of an open object. `branch` NULL: main. */
+void cli_put_receipt(st_json *json, const co_receipt *receipt, const char *branch);
+/* "commit ID, generation N of BRANCH", or "nothing to do"; no newline. */
+sluice_status cli_print_receipt(cli_run *run, const co_receipt *receipt, const char *branch, sluice_error *err);
+
+#endif

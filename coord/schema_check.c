@@ -1,0 +1,269 @@
+/*
+ * Rows under a schema that does not stand yet (coord/schema_change.h): nulls, checks, unique tuples, cardinality. The
+ * first row found ends it; it is named by its key.
+ */
+#include "coord/schema_change.h"
+#include "platform/check.h"
+#include "store/read/key_pass.h"
+#include "worker/ingest/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct schema_check {
+    st_snapshot *rows; /* under the newer schema */
+    const st_step *step;
+    const st_type_def *type;
+    sluice_error *err;
+} schema_check;
+
+static sluice_status append_value(const st_column *column, uint64_t row, pf_buffer *text, sluice_error *err)
+{
+    if (column->type != ST_STRUCT)
+        return st_value_text(column, row, text, err);
+    for (uint32_t i = 0; i < column->child_count; i++) {
+        if (i > 0)
+            PF_TRY(pf_buffer_append(text, ",", 1, err));
+        PF_TRY(st_value_text(&column->children[i], row, text, err));
+    }
+    return SLUICE_OK;
+}
+
+/* "Person 7", "KNOWS 7 -> 8", "Note in row 12". */
+static sluice_status name_row(const schema_check *check, const st_column *const *columns, uint32_t count, uint64_t row,
+                              uint64_t row_id, pf_buffer *text)
+{
+    sluice_error *err = check->err;
+    char number[32];
+    PF_TRY(pf_buffer_append_text(text, check->type->name, err));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *between = i == 0 ? " " : check->type->edge && i == 1 ? " -> " : ", ";
+        PF_TRY(pf_buffer_append_text(text, between, err));
+        PF_TRY(append_value(columns[i], row, text, err));
+    }
+    if (count > 0)
+        return SLUICE_OK;
+    (void)snprintf(number, sizeof number, " in row %llu", (unsigned long long)row_id);
+    return pf_buffer_append_text(text, number, err);
+}
+
+/* The columns that a row is named by, as indexes into the layout. */
+static uint32_t name_columns(const st_type_def *type, uint32_t *ret_columns)
+{
+    uint32_t count = 0;
+    for (uint32_t end = 0; type->edge && end < 2; end++)
+        ret_columns[count++] = end;
+    for (uint32_t i = 0; i < type->key_count; i++)
+        ret_columns[count++] = (type->edge ? 2 : 0) + type->key[i];
+    return count;
+}
+
+static sluice_status refuse(const schema_check *check, sluice_status code, const char *safe, const pf_buffer *name,
+                            const char *what)
+{
+    sluice_status status =
+        pf_fail_private(check->err, code, safe, "%.*s: %s", (int)name->length, (const char *)name->data, what);
+    pf_hint(check->err, "change such rows first, then apply the schema again; nothing has changed");
+    return status;
+}
+
+/* ---- single values ---- */
+
+static sluice_status check_batch(const schema_check *check, const st_batch *batch, uint32_t name_count,
+                                 const wk_check *rule)
+{
+    const st_column *value = &batch->columns[name_count], *names[ST_RUN_COLUMNS_MAX];
+    const char *property = check->type->properties[check->step->property_after].name;
+    pf_buffer name = {0};
+    wk_fault fault = {0};
+    for (uint32_t i = 0; i < name_count; i++)
+        names[i] = &batch->columns[i];
+    for (uint64_t row = 0; row < batch->rows; row++) {
+        bool is_null = st_column_is_null(value, row);
+        if (is_null ? rule != NULL : !rule || !rule->any || wk_check_value(rule, property, value, row, &fault))
+            continue;
+        sluice_status status = name_row(check, names, name_count, row, batch->row_ids[row], &name);
+        if (status == SLUICE_OK && is_null) {
+            char text[320];
+            (void)snprintf(text, sizeof text, "its %s is null", property);
+            status = refuse(check, SLUICE_CONSTRAINT_NULL, "a row has no value where one is demanded", &name, text);
+        } else if (status == SLUICE_OK) {
+            status = refuse(check, fault.code, "a row breaks a check that is demanded", &name, fault.text);
+        }
+        pf_buffer_free(&name);
+        return status;
+    }
+    return SLUICE_OK;
+}
+
+/* `rule` NULL: there must be a value. */
+static sluice_status check_rows(const schema_check *check, const wk_check *rule)
+{
+    uint32_t columns[ST_RUN_COLUMNS_MAX + 1], count = name_columns(check->type, columns);
+    st_scan *scan = NULL;
+    const st_batch *batch = NULL;
+    columns[count] = (check->type->edge ? 2 : 0) + (uint32_t)check->step->property_after;
+    PF_TRY(st_scan_open(check->rows, check->type, columns, count + 1, &scan, check->err));
+    sluice_status status = st_scan_next(scan, &batch, check->err);
+    while (status == SLUICE_OK && batch) {
+        status = check_batch(check, batch, count, rule);
+        if (status == SLUICE_OK)
+            status = st_scan_next(scan, &batch, check->err);
+    }
+    st_scan_close(scan);
+    return status;
+}
+
+static sluice_status check_values(const schema_check *check)
+{
+    uint32_t at = (uint32_t)check->step->property_after;
+    const st_property *property = &check->type->properties[at];
+    wk_check rule = {0};
+    bool is_key = false;
+    for (uint32_t i = 0; i < check->type->key_count; i++)
+        is_key = is_key || check->type->key[i] == at;
+    PF_TRY(wk_check_make(property, property->type, is_key, &rule, check->err));
+    sluice_status status = check_rows(check, &rule);
+    wk_check_free(&rule);
+    return status;
+}
+
+/* ---- rows of one value ---- */
+
+typedef struct group_check {
+    const schema_check *check;
+    const st_key_pass *pass;
+    uint64_t most;
+} group_check;
+
+static sluice_status name_place(const group_check *group, const st_key_row *row, pf_buffer *text)
+{
+    const schema_check *check = group->check;
+    st_row_key key;
+    uint32_t columns[ST_RUN_COLUMNS_MAX], count = name_columns(check->type, columns);
+    uint64_t row_id = 0;
+    PF_TRY(st_row_key_read(group->pass->reader, columns, count, row->fragment, row->position, &key, check->err));
+    PF_TRY(st_reader_row_id(group->pass->reader, row->fragment, row->position, &row_id, check->err));
+    return name_row(check, key.columns, count, key.row, row_id, text);
+}
+
+static sluice_status find_twins(void *context, const st_key_row *rows, uint64_t count, sluice_error *err)
+{
+    const group_check *group = context;
+    pf_buffer later = {0}, text = {0};
+    sluice_status status;
+    (void)count;
+    PF_GOTO(status, done, name_place(group, &rows[1], &later));
+    PF_GOTO(status, done, pf_buffer_append_text(&text, "it has the unique value of ", err));
+    PF_GOTO(status, done, name_place(group, &rows[0], &text));
+    PF_GOTO(status, done, pf_buffer_append(&text, "", 1, err));
+    status = refuse(group->check, SLUICE_CONSTRAINT_UNIQUE, "two rows have a value that is to be unique", &later,
+                    (const char *)text.data);
+done:
+    pf_buffer_free(&later);
+    pf_buffer_free(&text);
+    return status;
+}
+
+static sluice_status find_crowds(void *context, const st_key_row *rows, uint64_t count, sluice_error *err)
+{
+    const group_check *group = context;
+    pf_buffer name = {0};
+    char text[160];
+    (void)err;
+    if (count <= group->most)
+        return SLUICE_OK;
+    sluice_status status = name_place(group, &rows[group->most], &name);
+    (void)snprintf(text, sizeof text, "its %s has %llu of these edges, and may have %llu",
+                   group->pass->columns[0] == 0 ? "from" : "to", (unsigned long long)count,
+                   (unsigned long long)group->most);
+    if (status == SLUICE_OK)
+        status =
+            refuse(group->check, SLUICE_CONSTRAINT_CARDINALITY, "a node has more edges than it may have", &name, text);
+    pf_buffer_free(&name);
+    return status;
+}
+
+static sluice_status check_groups(const schema_check *check, st_key_pass *pass, st_key_group_fn *each, uint64_t most)
+{
+    group_check group = {.check = check, .pass = pass, .most = most};
+    uint64_t rows = 0;
+    sluice_status status;
+    PF_GOTO(status, done, st_snapshot_count(check->rows, check->type, &rows, check->err));
+    PF_GOTO(status, done, st_table_reader_get(check->rows, check->type->table, &pass->reader, check->err));
+    pass->parts = st_key_parts(rows);
+    for (pass->part = 0; pass->part < pass->parts && status == SLUICE_OK; pass->part++) {
+        PF_GOTO(status, done, st_key_pass_fill(pass, check->err));
+        status = st_key_pass_groups(pass, each, &group, check->err);
+    }
+done:
+    st_key_pass_free(pass);
+    return status;
+}
+
+static sluice_status check_unique(const schema_check *check)
+{
+    st_key_pass pass = {.skips_nulls = true};
+    pass.column_count = st_run_columns(check->type, ST_RUN_UNIQUE, check->step->unique->id, pass.columns);
+    return check_groups(check, &pass, find_twins, 1);
+}
+
+static sluice_status check_cardinality(const schema_check *check)
+{
+    const uint64_t most[2] = {check->type->max_out, check->type->max_in};
+    for (uint32_t end = 0; end < 2; end++) {
+        st_key_pass pass = {.columns = {end}, .column_count = 1};
+        if (most[end] != ST_NO_LIMIT)
+            PF_TRY(check_groups(check, &pass, find_crowds, most[end]));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status check_step(const schema_check *check)
+{
+    switch (check->step->kind) {
+    case ST_STEP_FORBID_NULL:
+        return check_rows(check, NULL);
+    case ST_STEP_TIGHTEN_CHECKS:
+        return check_values(check);
+    case ST_STEP_ADD_UNIQUE:
+        return check_unique(check);
+    case ST_STEP_TIGHTEN_CARDINALITY:
+        return check_cardinality(check);
+    case ST_STEP_ADD_TYPE:
+    case ST_STEP_DROP_TYPE:
+    case ST_STEP_RENAME_TYPE:
+    case ST_STEP_ADD_PROPERTY:
+    case ST_STEP_DROP_PROPERTY:
+    case ST_STEP_RENAME_PROPERTY:
+    case ST_STEP_WIDEN_PROPERTY:
+    case ST_STEP_RETYPE_PROPERTY:
+    case ST_STEP_ALLOW_NULL:
+    case ST_STEP_DEFAULT:
+    case ST_STEP_LOOSEN_CHECKS:
+    case ST_STEP_DROP_UNIQUE:
+    case ST_STEP_LOOSEN_CARDINALITY:
+    case ST_STEP_KEY:
+    case ST_STEP_ENDS:
+    case ST_STEP_ORDER:
+    case ST_STEP_KIND_COUNT:
+        break;
+    }
+    return SLUICE_OK;
+}
+
+sluice_status co_schema_check(st_snapshot *base, const co_schema_plan *plan, sluice_error *err)
+{
+    schema_check check = {.err = err};
+    sluice_status status = SLUICE_OK;
+    PF_TRY(st_snapshot_recast(base, plan->newer, &check.rows, err));
+    for (uint32_t i = 0; i < plan->evolution.count && status == SLUICE_OK; i++) {
+        if (plan->steps[i].cost != CO_COST_CHECKS)
+            continue;
+        check.step = &plan->evolution.steps[i];
+        check.type = check.step->after;
+        status = check_step(&check);
+    }
+    st_snapshot_close(check.rows);
+    return status;
+}
