@@ -66,6 +66,13 @@ static sluice_status read_body(const st_open_batch *batch, uint64_t offset, uint
     return length ? source->read(source->context, batch->at.body + offset, bytes, (size_t)length, err) : SLUICE_OK;
 }
 
+static sluice_status no_room(sluice_error *err)
+{
+    (void)pf_fail(err, SLUICE_RESOURCE_LIMIT, "there is not enough memory to unpack a compressed batch");
+    pf_hint(err, "give more --memory, fewer --workers, or a file that is not compressed or of smaller batches");
+    return SLUICE_RESOURCE_LIMIT;
+}
+
 static sluice_status unpack_into(st_open_batch *batch, const uint8_t *stored, uint64_t length, st_unpacked *into,
                                  sluice_error *err)
 {
@@ -86,7 +93,7 @@ static sluice_status unpack_into(st_open_batch *batch, const uint8_t *stored, ui
                        (unsigned long long)size, (unsigned long long)UNPACKED_MAX);
     into->bytes = malloc(size ? size : 1);
     if (!into->bytes)
-        return pf_fail_memory(err);
+        return no_room(err);
     into->length = size;
     into->ready = true;
     if (!plain)
@@ -105,7 +112,7 @@ static sluice_status unpack(st_open_batch *batch, uint32_t number, sluice_error 
         return SLUICE_OK;
     uint8_t *stored = malloc(buffer->length);
     if (!stored)
-        return pf_fail_memory(err);
+        return no_room(err);
     status = read_body(batch, buffer->offset, buffer->length, stored, err);
     if (status == SLUICE_OK)
         status = unpack_into(batch, stored, buffer->length, into, err);

@@ -322,7 +322,10 @@ static sluice_status blame(const arrow_reader *r, sluice_status status, uint32_t
             *err = *error;
         return status;
     }
-    return pf_fail_private(err, error->code, error->message, "column %s: %s", r->input->leaves[leaf].name, error->text);
+    (void)pf_fail_private(err, error->code, error->message, "column %s: %s", r->input->leaves[leaf].name, error->text);
+    if (error->hint[0])
+        pf_hint(err, "%s", error->hint);
+    return error->code;
 }
 
 static sluice_status read_slice(arrow_reader *r, sluice_error *err)
