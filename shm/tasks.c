@@ -238,9 +238,10 @@ static void judge_task(const shm_tasks *table, uint64_t index, bool crashed, con
     loss->times = crashes >= limits->crashes ? crashes : tries;
 }
 
+/* A crash inside a task is the task's; but where plans are made anew, tasks begin anew, so as a relapse it counts. */
 static void judge_conductor(const shm_tasks *table, bool crashed, const shm_limits *limits, shm_loss *loss)
 {
-    uint32_t crashes = crashes_since_progress(table, crashed);
+    uint32_t crashes = crashes_since_progress(table, crashed && !loss->had_task);
     uint32_t relapses = crashes_since_lasting_work(table, crashed);
     bool stuck = table->finished_ever == table->conductor_finished && table->conductor_tries >= limits->deaths;
     loss->conducted = true;
@@ -257,7 +258,7 @@ static void judge_loss(const shm_tasks *table, shm_owner dead, bool crashed, con
     if (table->run != SHM_RUN_NONE && index < table->run_count)
         judge_task(table, index, crashed, limits, ret_loss);
     if (table->conductor == dead && table->job == SHM_JOB_RUNNING)
-        judge_conductor(table, crashed && !ret_loss->had_task, limits, ret_loss); /* else the task is to blame */
+        judge_conductor(table, crashed, limits, ret_loss);
 }
 
 sluice_status shm_tasks_loss(shm_region *region, shm_owner dead, bool crashed, const shm_limits *limits,
@@ -279,9 +280,9 @@ static void give_back_task(shm_tasks *table, shm_edit *edit, uint64_t index, boo
         shm_set(edit, &table->run_next, index);
 }
 
-static void give_back_conducting(shm_tasks *table, shm_edit *edit, bool crashed)
+static void give_back_conducting(shm_tasks *table, shm_edit *edit, bool crashed, bool had_task)
 {
-    shm_set(edit, &table->conductor_crashes, crashes_since_progress(table, crashed));
+    shm_set(edit, &table->conductor_crashes, crashes_since_progress(table, crashed && !had_task));
     shm_set(edit, &table->conductor_relapses, crashes_since_lasting_work(table, crashed));
     shm_set(edit, &table->conductor, 0);
 }
@@ -313,7 +314,7 @@ sluice_status shm_tasks_bury(shm_region *region, shm_owner dead, bool crashed, c
         if (loss.job_fails)
             end_job(table, &edit, SLUICE_INTERNAL, shm_owner_slot(dead));
         else if (loss.conducted)
-            give_back_conducting(table, &edit, crashed && !loss.had_task);
+            give_back_conducting(table, &edit, crashed, loss.had_task);
         shm_edit_commit(&edit);
     }
     shm_tasks_unlatch(region);

@@ -81,7 +81,8 @@ sluice_status shm_job_fail(shm_region *region, sluice_status outcome, sluice_err
  * (somebody's kill) and tells little about the work. */
 typedef struct shm_limits {
     uint32_t crashes;  /* of one task; of conductors in a row without any task finished */
-    uint32_t relapses; /* crashes of conductors without lasting work finished: plans that were made anew do not count */
+    uint32_t relapses; /* crashes of conductors, inside of tasks or not, without lasting work finished: plans that were
+                        * made anew do not count */
     uint32_t deaths;   /* of any kind: of one task; of conductors in a row without any task finished */
 } shm_limits;
 #define SHM_TASK_TRIES_MAX   255u /* counted up to */

@@ -4,6 +4,7 @@ cannot be skipped; and that everything that reads agrees on what is left."""
 
 import base64
 import gzip
+import importlib.util
 import json
 import os
 import shutil
@@ -171,6 +172,39 @@ class Skip(ProgramTest):
         said = self.done("load", graph, "P=good.csv", *SKIP, "--rejects", "bad.jsonl", "--json")
         self.assertEqual((said.document["rejected"], self.read("bad.jsonl")), (0, ""))
         self.assertNotIn("warning", said.err)
+
+    def test_json_lines_and_streams_skip_alike(self):
+        lines = b'{"id":1,"name":"a","mail":"x"}\n\n{"id":1,"name":"\\u0041"}\n{"id":"z"}\n{"id":2,"nam":1}\n{"id":3,\n{"id":4,"mail":"x"}\n{"id":5}\n'
+        records = ['{"id":1,"name":"\\u0041"}', '{"id":"z"}', '{"id":2,"nam":1}', '{"id":3,', '{"id":4,"mail":"x"}']
+        self.write("p.jsonl", lines)
+        self.write("p.jsonl.gz", gzip.compress(lines))
+        for operand, options in (("p.jsonl", ()), ("p.jsonl.gz", ()), ("-", ("--format", "jsonl"))):
+            graph = self.graph()
+            with open(self.path("p.jsonl"), "rb") as stream:
+                result = self.done("load", graph, "P=" + operand, *options, *SKIP, "--rejects", "bad.jsonl", "--json", stdin=stream,
+                                   env={"SLUICE_SPLIT": "3", "SLUICE_TEST_CHUNK": "40", "SLUICE_TEST_RANGE": "1"}).document
+            self.assertEqual((result["rows"], result["rejected"]), ({"P": 2}, 5))
+            self.assertEqual([(r["file"], r["line"], r["code"], r["record"]) for r in self.rejects()], [
+                (operand, line, code, record) for line, code, record in zip(
+                    (3, 4, 5, 6, 7), ("KEY_CONFLICT", "CONSTRAINT_TYPE", "INPUT_SYNTAX", "INPUT_SYNTAX", "CONSTRAINT_UNIQUE"), records)])
+            self.assertEqual([row["id"] for row in self.rows("P", graph)], [1, 5])
+            self.clean(graph)
+
+    def test_rows_of_arrow_are_skipped_by_their_numbers(self):
+        if importlib.util.find_spec("pyarrow") is None:
+            self.skipTest("no pyarrow")
+        import pyarrow.ipc
+        table = pyarrow.table({"id": [10, 10, None, 12, 13], "name": ["a", None, "c", "d", "\u00e9"], "mail": ["k", "l", "m", "k", None]})
+        with pyarrow.OSFile(self.path("p.arrow"), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=2)
+        for workers in ("1", "3"):
+            graph = self.graph()
+            result = self.done("load", graph, "P=p.arrow", *SKIP, "--rejects", "bad.jsonl", "--json", "--workers", workers, env=SMALL).document
+            self.assertEqual((result["rows"], result["rejected"]), ({"P": 2}, 3))
+            self.assertEqual([(r["line"], r["code"]) for r in self.rejects()],
+                             [(2, "KEY_CONFLICT"), (3, "CONSTRAINT_NULL"), (4, "CONSTRAINT_UNIQUE")])
+            self.assertEqual(json.loads(self.rejects()[2]["record"]), {"id": "12", "name": "d", "mail": "k"})
+            self.assertEqual([row["id"] for row in self.rows("P", graph)], [10, 13])
 
     # ---- what cannot be skipped ----
 

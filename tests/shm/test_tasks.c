@@ -333,6 +333,19 @@ static void a_task_that_crashes_its_conductor_is_to_blame_and_not_the_conductor(
     assert_int_equal(cell, 0);
 }
 
+/* Each life forgets what tasks of the plan before have done: blame of a task would begin anew for ever. */
+static void a_task_done_anew_that_crashes_its_conductor_ends_the_job_at_last(void **state)
+{
+    setting *pool = *state;
+    for (uint32_t i = 1; i <= limits.relapses; i++) {
+        assert_int_equal(take(pool, 0).kind, SHM_WORK_CONDUCT);
+        (void)begin(pool, 0, 700, 1, true);
+        expect_task(take(pool, 0), 700, 0);
+        assert_int_equal(lose(pool, 0).job_fails, i == limits.relapses);
+    }
+    assert_int_equal(take(pool, 1).kind, SHM_WORK_OVER);
+}
+
 /* One life: opens a phase, has its task done by another, crashes. */
 static shm_loss live_once(setting *pool, uint32_t phase, bool anew)
 {
@@ -451,6 +464,7 @@ int main(void)
                                         unmake),
         cmocka_unit_test_setup_teardown(a_task_that_crashes_its_conductor_is_to_blame_and_not_the_conductor, make,
                                         unmake),
+        cmocka_unit_test_setup_teardown(a_task_done_anew_that_crashes_its_conductor_ends_the_job_at_last, make, unmake),
         cmocka_unit_test_setup_teardown(progress_gives_a_conductor_new_lives, make, unmake),
         cmocka_unit_test_setup_teardown(full_tables_are_typed_errors, make, unmake),
         cmocka_unit_test_setup_teardown(a_stopped_run_starts_nothing_and_says_so, make, unmake),
