@@ -203,7 +203,7 @@ class Skip(ProgramTest):
             self.assertEqual((result["rows"], result["rejected"]), ({"P": 2}, 3))
             self.assertEqual([(r["line"], r["code"]) for r in self.rejects()],
                              [(2, "KEY_CONFLICT"), (3, "CONSTRAINT_NULL"), (4, "CONSTRAINT_UNIQUE")])
-            self.assertEqual(json.loads(self.rejects()[2]["record"]), {"id": "12", "name": "d", "mail": "k"})
+            self.assertEqual(json.loads(self.rejects()[2]["record"]), {"id": 12, "name": "d", "mail": "k"})
             self.assertEqual([row["id"] for row in self.rows("P", graph)], [10, 13])
 
     # ---- what cannot be skipped ----
