@@ -32,6 +32,7 @@ static void become_child(pid_t parent)
     PF_ALWAYS(setsid() >= 0);
     for (int number = 1; number < NSIG; number++)
         (void)signal(number, SIG_DFL); /* fails for SIGKILL, SIGSTOP and libc's own, which is right */
+    (void)signal(SIGXFSZ, SIG_IGN);    /* a file at its limit of size is an error, not an end */
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -19,7 +19,8 @@ typedef struct pf_child {
 } pf_child;
 
 /* Forks; *ret_in_child says on which side we are. In the child: SIGKILL at the parent's death (re-checked),
- * no_new_privs, its own session, default signal dispositions, empty signal mask. All stdio is flushed before. */
+ * no_new_privs, its own session, default signal dispositions (but SIGXFSZ ignored), empty signal mask. All stdio is
+ * flushed before. */
 sluice_status pf_fork(pf_child *ret_child, bool *ret_in_child, sluice_error *err);
 /* Waits until the deadline for its end and reaps it; *ret_ended false when it still runs. wait_status as waitpid's. */
 sluice_status pf_child_wait(pf_child *child, pf_deadline deadline, bool *ret_ended, int *ret_wait_status,

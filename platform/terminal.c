@@ -18,6 +18,7 @@ void pf_standard_prepare(void)
         PF_ALWAYS(opened == descriptor); /* the lowest free number */
     }
     PF_ALWAYS(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    PF_ALWAYS(signal(SIGXFSZ, SIG_IGN) != SIG_ERR); /* a file at its limit of size is an error, not an end */
 }
 
 bool pf_is_terminal(int descriptor)

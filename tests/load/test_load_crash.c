@@ -180,6 +180,8 @@ static void a_call_that_fails_leaves_the_old_state_or_the_new(void **state)
     for (unsigned n = 0; n < 2; n++)
         for (uint64_t k = 1; k <= calls; k += STRIDE)
             (void)fail_at(&base, k, numbers[n]);
+    for (uint64_t k = 1; k <= calls; k += 8 * STRIDE)
+        (void)fail_at(&base, k, 122 /* EDQUOT */);
     base.graph = load_fixture_open(&base);
     load_fixture_free(&base);
 }
