@@ -11,7 +11,7 @@
 enum { BRANCH_FROM, BRANCH_AT, BRANCH_IF_HEAD, BRANCH_OP_ID, BRANCH_OPTIONS };
 static const cli_option branch_options[BRANCH_OPTIONS] = {
     [BRANCH_FROM] = {"from", 0, CLI_TEXT, "B",
-                     "create: the branch, or the commit of any branch, to begin at (default: main)"},
+                     "create: the branch, commit of any branch, or checkpoint to begin at (default: main)"},
     [BRANCH_AT] = {"at", 0, CLI_TEXT, "PLACE", "create: a commit or generation of that branch (default: its head)"},
     [BRANCH_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "delete: only if this is the head of the branch"},
     [BRANCH_OP_ID] = {"op-id", 0, CLI_ID, "UUID", "the same id with the same request gives the first result"},

@@ -13,7 +13,7 @@ static const cli_option export_options[EXPORT_OPTIONS] = {
     [EXPORT_FORMAT] = {"format", 0, CLI_CHOICE, "csv|jsonl|arrow", "what to write (default: csv)"},
     [EXPORT_FORCE] = {"force", 0, CLI_FLAG, NULL, "replace files that are there"},
     [EXPORT_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [EXPORT_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
+    [EXPORT_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint"},
 };
 static const char *const extensions[] = {"csv", "jsonl", "arrow"};
 static const cli_format formats[] = {CLI_FORMAT_CSV, CLI_FORMAT_JSONL, CLI_FORMAT_ARROW_FILE};

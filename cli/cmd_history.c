@@ -363,7 +363,7 @@ static sluice_status run_show(cli_run *run, sluice_error *err)
     uint32_t index, last;
     sluice_status status;
     PF_GOTO(status, done, open_log(run, cli_text_or(run, SHOW_BRANCH, "main"), &graph, &log, err));
-    PF_GOTO(status, done, st_place_find(graph, log, run->arguments.operands[1], &number, &index, err));
+    PF_GOTO(status, done, st_place_find(graph, &log, run->arguments.operands[1], &number, &index, err));
     PF_GOTO(status, done, st_lineage_log(graph, log, number, &log, &last, err));
     PF_GOTO(status, done, st_log_read(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));

@@ -12,7 +12,7 @@
 enum { COUNT_BRANCH, COUNT_AT, COUNT_OPTIONS };
 static const cli_option count_options[COUNT_OPTIONS] = {
     [COUNT_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [COUNT_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
+    [COUNT_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint"},
 };
 
 static sluice_status count_as_json(cli_run *run, cli_place *place, const st_type_def *only, sluice_error *err)
@@ -97,7 +97,7 @@ const cli_command cli_count = {.name = "count",
 enum { GET_BRANCH, GET_AT, GET_OPTIONS };
 static const cli_option get_options[GET_OPTIONS] = {
     [GET_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [GET_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
+    [GET_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint"},
 };
 
 /* One object for people: a line per property. */
@@ -245,7 +245,7 @@ static const cli_option neighbors_options[NEIGHBORS_OPTIONS] = {
     [NEIGHBORS_DIRECTION] = {"direction", 0, CLI_CHOICE, "out|in|both", "which way edges are followed (default: out)"},
     [NEIGHBORS_DEPTH] = {"depth", 0, CLI_NUMBER, "N", "over how many edges (default: 1)"},
     [NEIGHBORS_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [NEIGHBORS_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
+    [NEIGHBORS_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint"},
 };
 
 typedef struct reached_nodes {

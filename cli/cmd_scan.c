@@ -20,7 +20,7 @@ static const cli_option scan_options[SCAN_OPTIONS] = {
     [SCAN_FORMAT] = {"format", 0, CLI_CHOICE, "table|csv|jsonl|arrow",
                      "how to print rows (default: table; with --json: jsonl; arrow: an IPC stream)"},
     [SCAN_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
-    [SCAN_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number or time, instead of the head"},
+    [SCAN_AT] = {"at", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint"},
 };
 
 /* Columns are numbered as in the type's layout. What is scanned is what is printed, filtered or sorted by. */

@@ -10,7 +10,7 @@
 enum { SCHEMA_BRANCH, SCHEMA_AT, SCHEMA_ALLOW_LOSS, SCHEMA_OP_ID, SCHEMA_IF_HEAD, SCHEMA_MESSAGE, SCHEMA_OPTIONS };
 static const cli_option schema_options[SCHEMA_OPTIONS] = {
     [SCHEMA_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read or change (default: main)"},
-    [SCHEMA_AT] = {"at", 0, CLI_TEXT, "PLACE", "show: a commit id, generation number or time, instead of the head"},
+    [SCHEMA_AT] = {"at", 0, CLI_TEXT, "PLACE", "show: a commit id, generation number, time or checkpoint"},
     [SCHEMA_ALLOW_LOSS] = {"allow-data-loss", 0, CLI_FLAG, NULL, "apply: types and properties that hold data may go"},
     [SCHEMA_OP_ID] = {"op-id", 0, CLI_ID, "UUID",
                       "apply: the same id with the same content gives the first result and changes nothing"},

@@ -122,15 +122,25 @@ static sluice_status look_in_branch(void *context, const char *name, uint64_t in
     return search->name ? SLUICE_OK : pf_fail_memory(err);
 }
 
-/* `from` names a branch; where there is none and it is a commit id, the branch that has the commit. main comes first.
- */
-static sluice_status find_source(st_graph *graph, const char *from, char **ret_name, bool *ret_is_commit,
+/* A checkpoint stands by itself, whatever became of its branch: it is found from main. */
+static sluice_status find_checkpoint(st_graph *graph, const char *from, bool *ret_found, sluice_error *err)
+{
+    st_control control = {0};
+    PF_TRY(st_control_read(graph, &control, err));
+    *ret_found = st_control_find_checkpoint(&control, from) != NULL;
+    st_control_free(&control);
+    return SLUICE_OK;
+}
+
+/* `from` names a branch; where there is none and it is a commit id, the branch that has the commit, main first; or a
+ * checkpoint. */
+static sluice_status find_source(st_graph *graph, const char *from, char **ret_name, bool *ret_is_place,
                                  sluice_error *err)
 {
     uint64_t incarnation = 0;
     pf_id commit;
     sluice_error read_error = {0};
-    *ret_is_commit = false;
+    *ret_is_place = false;
     sluice_status status = st_ref_read(graph, from, &incarnation, &read_error);
     if (status == SLUICE_NOT_FOUND && pf_id_parse(from, &commit)) {
         commit_search search = {.graph = graph, .commit = &commit};
@@ -139,30 +149,33 @@ static sluice_status find_source(st_graph *graph, const char *from, char **ret_n
         if (status == SLUICE_OK)
             status = st_ref_list(graph, look_in_branch, &search, err);
         *ret_name = search.name;
-        *ret_is_commit = true;
+        *ret_is_place = true;
         if (status == SLUICE_OK && !search.name)
             return pf_fail(err, SLUICE_NOT_FOUND, "no branch has the commit %s", from);
         return status;
     }
-    if (status != SLUICE_OK) {
+    if (status == SLUICE_NOT_FOUND)
+        PF_TRY(find_checkpoint(graph, from, ret_is_place, err));
+    if (status != SLUICE_OK && !*ret_is_place) {
         if (err)
             *err = read_error;
         return status;
     }
-    *ret_name = strdup(from);
+    *ret_name = strdup(*ret_is_place ? ST_MAIN_BRANCH : from);
     return *ret_name ? SLUICE_OK : pf_fail_memory(err);
 }
 
 sluice_status co_source_find(st_graph *graph, const char *from, const char *at, co_source *ret_source,
                              sluice_error *err)
 {
-    bool is_commit = false;
+    bool is_place = false;
     *ret_source = (co_source){0};
-    PF_TRY(find_source(graph, from ? from : ST_MAIN_BRANCH, &ret_source->name, &is_commit, err));
-    if (is_commit && at)
-        return pf_fail(err, SLUICE_USAGE, "a commit and a place on a branch are two places to begin at");
-    if (is_commit || at) {
-        ret_source->at = strdup(is_commit ? from : at);
+    PF_TRY(find_source(graph, from ? from : ST_MAIN_BRANCH, &ret_source->name, &is_place, err));
+    if (is_place && at)
+        return pf_fail(err, SLUICE_USAGE,
+                       "a commit or checkpoint, and a place on a branch, are two places to begin at");
+    if (is_place || at) {
+        ret_source->at = strdup(is_place ? from : at);
         if (!ret_source->at)
             return pf_fail_memory(err);
     }

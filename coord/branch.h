@@ -15,7 +15,7 @@
 
 typedef struct co_branch_request {
     const char *name;
-    const char *from;     /* create: a branch, or a commit of any branch; NULL: main */
+    const char *from;     /* create: a branch, a commit of any branch, or a checkpoint; NULL: main */
     const char *at;       /* create: a place on that branch; NULL: its head */
     pf_id if_head;        /* delete: only if this is its head; nil: whatever it is */
     pf_id operation;      /* never nil */

@@ -1,8 +1,9 @@
 /*
  * Finding the roots (coord/roots.h). Reads only.
  *
- * Order: intents, refs, pins. Who makes a ref retires the intent after that; a reader pins, then looks at the ref
- * again, so one whose branch had no ref when they were listed either has its pin by now or will not be let in.
+ * Order: intents, refs, pins, checkpoints (who makes one holds a pin until it stands). Who makes a ref retires the
+ * intent after that; a reader pins, then looks at the ref again, so one whose branch had no ref when they were listed
+ * either has its pin by now or will not be let in.
  */
 #include "coord/roots.h"
 #include "coord/recovery.h"
@@ -116,6 +117,16 @@ static sluice_status add_parents(st_graph *graph, co_roots *roots, sluice_error 
     return SLUICE_OK;
 }
 
+static sluice_status add_checkpoints(st_graph *graph, co_roots *roots, sluice_error *err)
+{
+    st_control control = {0};
+    sluice_status status = st_control_read(graph, &control, err);
+    for (uint32_t i = 0; i < control.checkpoint_count && status == SLUICE_OK; i++)
+        status = add(roots, control.checkpoints[i].incarnation, err);
+    st_control_free(&control);
+    return status;
+}
+
 static sluice_status collect(st_graph *graph, co_roots *roots, co_roots *intents, sluice_error *err)
 {
     pin_walk pins = {graph, roots};
@@ -127,6 +138,7 @@ static sluice_status collect(st_graph *graph, co_roots *roots, co_roots *intents
         PF_TRY(add(roots, intents->incarnations[i], err));
     roots->made_end = roots->count;
     PF_TRY(st_branch_list(graph, on_folder, &pins, err));
+    PF_TRY(add_checkpoints(graph, roots, err));
     return add_parents(graph, roots, err);
 }
 

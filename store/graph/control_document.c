@@ -37,6 +37,24 @@ static void encode_receipt(st_json *json, const st_control_receipt *receipt)
     st_json_object_end(json);
 }
 
+static void encode_checkpoint(st_json *json, const st_checkpoint *checkpoint)
+{
+    st_json_object(json);
+    st_json_name(json, "name");
+    st_json_text(json, checkpoint->name);
+    st_json_name(json, "incarnation");
+    st_json_u64(json, checkpoint->incarnation);
+    st_json_name(json, "generation");
+    st_json_u64(json, checkpoint->generation);
+    st_json_name(json, "index");
+    st_json_u64(json, checkpoint->index);
+    st_json_name(json, "commit");
+    st_json_id(json, &checkpoint->commit);
+    st_json_name(json, "time");
+    st_json_u64(json, (uint64_t)checkpoint->time_us);
+    st_json_object_end(json);
+}
+
 sluice_status st_control_encode(const st_control *control, pf_buffer *buffer, sluice_error *err)
 {
     st_json json;
@@ -58,6 +76,11 @@ sluice_status st_control_encode(const st_control *control, pf_buffer *buffer, sl
     st_json_array(&json);
     for (uint32_t i = 0; i < control->voided_count; i++)
         st_json_id(&json, &control->voided_epochs[i]);
+    st_json_array_end(&json);
+    st_json_name(&json, "checkpoints");
+    st_json_array(&json);
+    for (uint32_t i = 0; i < control->checkpoint_count; i++)
+        encode_checkpoint(&json, &control->checkpoints[i]);
     st_json_array_end(&json);
     st_json_name(&json, "receipts");
     st_json_array(&json);
@@ -116,6 +139,35 @@ static sluice_status decode_receipts(const cJSON *document, st_control *control,
     return SLUICE_OK;
 }
 
+static sluice_status decode_checkpoints(const cJSON *document, st_control *control, sluice_error *err)
+{
+    const cJSON *list, *item;
+    PF_TRY(st_json_get_array(document, "checkpoints", &list, err));
+    cJSON_ArrayForEach(item, list)
+    {
+        st_checkpoint checkpoint = {0};
+        const char *name;
+        uint64_t time, index;
+        PF_TRY(st_json_get_text(item, "name", &name, err));
+        PF_TRY(st_json_get_u64(item, "incarnation", &checkpoint.incarnation, err));
+        PF_TRY(st_json_get_u64(item, "generation", &checkpoint.generation, err));
+        PF_TRY(st_json_get_u64(item, "index", &index, err));
+        PF_TRY(st_json_get_id(item, "commit", &checkpoint.commit, err));
+        PF_TRY(st_json_get_u64(item, "time", &time, err));
+        checkpoint.index = (uint32_t)index;
+        checkpoint.time_us = (int64_t)time;
+        union { /* the name is copied, never changed */
+            const char *from;
+            char *name;
+        } borrowed = {.from = name};
+        checkpoint.name = borrowed.name;
+        if (index > UINT32_MAX || st_control_find_checkpoint(control, name))
+            return pf_fail(err, SLUICE_CORRUPT, "control: the checkpoints are not as we write them");
+        PF_TRY(st_control_add_checkpoint(control, &checkpoint, err));
+    }
+    return SLUICE_OK;
+}
+
 sluice_status st_control_decode(const void *bytes, size_t length, st_control *ret_control, sluice_error *err)
 {
     st_control control = {0};
@@ -131,6 +183,7 @@ sluice_status st_control_decode(const void *bytes, size_t length, st_control *re
     PF_GOTO(status, done, st_json_get_u64(document, "next_row_block", &control.next_row_block, err));
     PF_GOTO(status, done, st_json_get_u64(document, "gc_boundary", &control.gc_boundary, err));
     PF_GOTO(status, done, decode_voided(document, &control, err));
+    PF_GOTO(status, done, decode_checkpoints(document, &control, err));
     PF_GOTO(status, done, decode_receipts(document, &control, err));
     PF_GOTO(status, done, st_control_encode(&control, &again, err));
     PF_GOTO(status, done, st_json_check_canonical(bytes, length, &again, err));
@@ -147,6 +200,9 @@ void st_control_free(st_control *control)
 {
     free(control->voided_epochs);
     free(control->receipts);
+    for (uint32_t i = 0; i < control->checkpoint_count; i++)
+        free(control->checkpoints[i].name);
+    free(control->checkpoints);
     *control = (st_control){0};
 }
 
@@ -206,6 +262,56 @@ const st_control_receipt *st_control_find_receipt(const st_control *control, con
         if (pf_id_equal(&control->receipts[i].operation, operation) && pf_sha256_equal(&control->receipts[i].ref, ref))
             return &control->receipts[i];
     return NULL;
+}
+
+/* The first that is not below the name. */
+static uint32_t checkpoint_bound(const st_control *control, const char *name)
+{
+    uint32_t at = 0;
+    while (at < control->checkpoint_count && strcmp(control->checkpoints[at].name, name) < 0)
+        at++;
+    return at;
+}
+
+const st_checkpoint *st_control_find_checkpoint(const st_control *control, const char *name)
+{
+    uint32_t at = checkpoint_bound(control, name);
+    bool found = at < control->checkpoint_count && strcmp(control->checkpoints[at].name, name) == 0;
+    return found ? &control->checkpoints[at] : NULL;
+}
+
+sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err)
+{
+    uint32_t at = checkpoint_bound(control, checkpoint->name);
+    if (st_control_find_checkpoint(control, checkpoint->name))
+        return pf_fail_private(err, SLUICE_ALREADY_EXISTS, "a checkpoint of this name exists",
+                               "there is a checkpoint \"%s\" already", checkpoint->name);
+    if (control->checkpoint_count == ST_CHECKPOINTS_MAX)
+        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a graph has at most %u checkpoints", ST_CHECKPOINTS_MAX);
+    st_checkpoint *grown = realloc(control->checkpoints, ((size_t)control->checkpoint_count + 1) * sizeof(*grown));
+    if (!grown)
+        return pf_fail_memory(err);
+    control->checkpoints = grown;
+    char *name = strdup(checkpoint->name);
+    if (!name)
+        return pf_fail_memory(err);
+    memmove(grown + at + 1, grown + at, (control->checkpoint_count - at) * sizeof(*grown));
+    grown[at] = *checkpoint;
+    grown[at].name = name;
+    control->checkpoint_count++;
+    return SLUICE_OK;
+}
+
+bool st_control_drop_checkpoint(st_control *control, const char *name)
+{
+    uint32_t at = checkpoint_bound(control, name);
+    if (!st_control_find_checkpoint(control, name))
+        return false;
+    free(control->checkpoints[at].name);
+    control->checkpoint_count--;
+    memmove(control->checkpoints + at, control->checkpoints + at + 1,
+            (control->checkpoint_count - at) * sizeof(*control->checkpoints));
+    return true;
 }
 
 void st_control_mark_done(st_control *control, uint64_t incarnation)

@@ -105,6 +105,16 @@ typedef struct st_control_receipt {
     int64_t time_us;
 } st_control_receipt;
 
+/* A name for a commit, whatever becomes of its branch: a root of collection. */
+typedef struct st_checkpoint {
+    char *name;
+    uint64_t incarnation, generation; /* where the commit stands */
+    uint32_t index;
+    pf_id commit;
+    int64_t time_us; /* of the commit */
+} st_checkpoint;
+#define ST_CHECKPOINTS_MAX 256u /* RESOURCE_LIMIT beyond */
+
 #define ST_VOIDED_MAX           64u  /* the newest are kept */
 #define ST_CONTROL_RECEIPTS_MAX 256u /* the newest are kept: bounds the control record */
 
@@ -113,7 +123,9 @@ typedef struct st_control {
     uint64_t next_row_block; /* the number of the next block; block k begins at k * ST_ROW_BLOCK */
     pf_id *voided_epochs;    /* oldest first */
     uint32_t voided_count;
-    uint64_t gc_boundary;         /* generation below which main's history may be gone; per branch later */
+    uint64_t gc_boundary;       /* generation below which main's history may be gone; per branch later */
+    st_checkpoint *checkpoints; /* ascending by name, bytewise */
+    uint32_t checkpoint_count;
     st_control_receipt *receipts; /* oldest first */
     uint32_t receipt_count;
 } st_control;
@@ -131,6 +143,10 @@ const st_control_receipt *st_control_find_receipt(const st_control *control, con
                                                   const pf_sha256 *ref);
 /* The operation behind `incarnation` has happened, whatever becomes of the branch. */
 void st_control_mark_done(st_control *control, uint64_t incarnation);
+const st_checkpoint *st_control_find_checkpoint(const st_control *control, const char *name); /* NULL: none */
+/* ALREADY_EXISTS when the name is taken; the name is copied. */
+sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err);
+bool st_control_drop_checkpoint(st_control *control, const char *name); /* false: there was none */
 bool st_control_is_voided(const st_control *control, const pf_id *epoch);
 /* Changes it: takes control's publish lock, heals and settles its log when it must, re-reads, lets `change` edit the
  * state, appends one record; none when nothing changed. Numbers are never lowered (asserted). */

@@ -94,7 +94,7 @@ static sluice_status open_in(st_snapshot *snapshot, uint64_t incarnation, const 
     PF_TRY(st_graph_log(snapshot->graph, incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
     if (at) {
-        PF_TRY(st_place_find(snapshot->graph, log, at, &generation, &index, err));
+        PF_TRY(st_place_find(snapshot->graph, &log, at, &generation, &index, err));
         PF_TRY(st_view_load_at(snapshot->graph, log, generation, index, &snapshot->view, err));
     } else {
         PF_TRY(st_view_load(snapshot->graph, log, false, &snapshot->view, err));

@@ -14,10 +14,12 @@
 typedef struct st_snapshot st_snapshot;
 
 /* The commit that a text names on a branch: "head", a commit id, a generation number (its last commit: ST_INDEX_LAST),
- * or a time (the newest commit that is not later). USAGE when it is none of these, NOT_FOUND when there is none or it
- * is not retained. */
-sluice_status st_place_find(st_graph *graph, st_log *log, const char *text, uint64_t *ret_generation,
+ * a time (the newest commit that is not later); or a checkpoint, whose branch may be another: *log becomes its log.
+ * USAGE when it is none of these, NOT_FOUND when there is none or it is not retained. */
+sluice_status st_place_find(st_graph *graph, st_log **log, const char *text, uint64_t *ret_generation,
                             uint32_t *ret_index, sluice_error *err);
+/* Does the text have the form of a place by itself, so that no checkpoint may be called so? */
+bool st_place_is_plain(const char *text);
 
 /* Pins branch `branch` (NULL: main) at the place `at` (NULL: its head). */
 sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,
