@@ -4,6 +4,7 @@
  */
 #include "coord/load_job.h"
 #include "platform/check.h"
+#include "worker/ingest/hints.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,10 +107,11 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
     case WK_RULE_KEY:
     case WK_RULE_IDENTITY: {
         const char *what = probe->rule == WK_RULE_KEY ? "the key" : "the edge";
-        if (event->other_in_base)
+        if (event->other_in_base) {
             wk_fault_set(fault, SLUICE_KEY_CONFLICT, "%s %s: %s %s exists already in type %s", columns, names, what,
                          values, probe->type->name);
-        else
+            wk_hint(fault, "--mode upsert updates what is there already, --on-error skip leaves such rows out");
+        } else
             wk_fault_set(fault, SLUICE_KEY_CONFLICT, "%s %s: %s %s is already on %s", columns, names, what, values,
                          other);
         break;
@@ -183,7 +185,29 @@ sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault
                  &at, err);
 }
 
+/* For what has no hint of its own: flags that let the load go on. */
+static const char *hint_of_rule(const load_job *job, const wk_fault *fault)
+{
+    static const char *const hints[WK_RULE_END] = {
+        [WK_RULE_ROW] = "--on-error skip leaves bad rows out and names them",
+        [WK_RULE_KEY] = "--on-error skip leaves such rows out: of equal keys the first one stays",
+        [WK_RULE_UNIQUE] = "--on-error skip leaves such rows out: of equal values the first one stays",
+        [WK_RULE_ENDS] = "load its nodes before or along with it; --on-error skip leaves such edges out",
+        [WK_RULE_IDENTITY] = "--on-error skip leaves such edges out: of equal ones the first one stays",
+        [WK_RULE_COUNTS] = "--on-error skip leaves out the edges that are too many",
+    };
+
+    if (job->spec->options->skip_bad_rows || load_completes(job) || fault->rule >= WK_RULE_END)
+        return NULL;
+    return hints[fault->rule];
+}
+
 sluice_status load_fail(const load_job *job, const wk_fault *fault, sluice_error *err)
 {
-    return wk_fault_fail(fault, job->spec->inputs[fault->argument].path, err);
+    wk_fault hinted = *fault;
+    const char *hint = hinted.hint[0] ? NULL : hint_of_rule(job, fault);
+
+    if (hint)
+        (void)snprintf(hinted.hint, sizeof hinted.hint, "%s", hint);
+    return wk_fault_fail(&hinted, job->spec->inputs[fault->argument].path, err);
 }

@@ -3,8 +3,10 @@
 #include "store/arrow/bits.h"
 #include "store/format/utf8.h"
 #include "store/schema/constant.h"
+#include "worker/ingest/hints.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +121,20 @@ static bool refuse(wk_fault *fault, const char *name, const st_value *value, con
     return false;
 }
 
+static bool refuse_other(wk_fault *fault, const char *name, const st_value *value, const st_property *property)
+{
+    char list[sizeof fault->hint] = "", shown[WK_SHOWN_ROOM];
+    size_t used = 0;
+
+    (void)refuse(fault, name, value, "none of the values allowed", NULL);
+    for (uint32_t i = 0; i < property->enumeration_count && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 show(&property->enumeration[i], shown));
+    if (used < sizeof list)
+        wk_hint(fault, "allowed: %s", list);
+    return false;
+}
+
 static bool check_length(const st_property *property, const char *name, const st_value *value, wk_fault *fault)
 {
     uint64_t length = value->type == ST_STRING ? st_utf8_code_points(value->bytes, value->length) : value->length;
@@ -148,7 +164,7 @@ static bool check_property(const wk_check *check, const char *name, const st_val
         return refuse(fault, name, value, "above the maximum", &property->maximum);
     if (check->members != NULL &&
         bsearch(&value, check->members, property->enumeration_count, sizeof(const st_value *), compare_members) == NULL)
-        return refuse(fault, name, value, "none of the values allowed", NULL);
+        return refuse_other(fault, name, value, property);
     if ((property->has_min_length || property->has_max_length) && !check_length(property, name, value, fault))
         return false;
     if (check->pattern == NULL)
@@ -161,7 +177,9 @@ static bool check_property(const wk_check *check, const char *name, const st_val
     case ST_MATCH_NO:
         break;
     }
-    return refuse(fault, name, value, "not of the column's pattern", NULL);
+    (void)refuse(fault, name, value, "not of the column's pattern", NULL);
+    wk_hint(fault, "the whole text must match %.200s", property->pattern);
+    return false;
 }
 
 bool wk_check_value(const wk_check *check, const char *name, const st_column *column, uint64_t row, wk_fault *fault)

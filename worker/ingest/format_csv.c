@@ -1,6 +1,7 @@
 /*
  * CSV as a format: columns by the header, records by the record reader (csv.h), fields into rows.
  */
+#include "worker/ingest/hints.h"
 #include "worker/ingest/rows_build.h"
 #include "worker/ingest/text.h"
 #include <stdlib.h>
@@ -46,6 +47,8 @@ static sluice_status map(const wk_input *input, const wk_input *owner, wk_column
     if (!ret_fault->present)
         status = wk_mapping_make(columns->schema, columns->type, names, count, wk_columns_allow(columns),
                                  &columns->mapping, ret_fault, err);
+    if (ret_fault->present && !given)
+        wk_hint_heading(names, count, columns->type, ret_fault);
     if (status == SLUICE_OK && ret_fault->present && given) {
         status =
             pf_fail_private(err, SLUICE_USAGE, "--columns does not fit the type", "--columns: %s", ret_fault->text);
@@ -126,7 +129,11 @@ static sluice_status add_value(wk_rows *rows, const wk_target *target, wk_record
     if (nothing || is_null_token(rows->input->dialect, field, text))
         return wk_rows_nothing(rows, target, nothing, fault, err);
     text = wk_csv_text(&rows->input->lexer, record, i, &length);
-    return wk_rows_text(rows, target, text, length, fault, err);
+    PF_TRY(wk_rows_text(rows, target, text, length, fault, err));
+    if (fault->present && fault->code == SLUICE_CONSTRAINT_TYPE && !(field->flags & WK_FIELD_QUOTED) &&
+        wk_rows_may_be_null(rows, target))
+        wk_hint_null(text, length, fault);
+    return SLUICE_OK;
 }
 
 static sluice_status add_field(wk_rows *rows, wk_record *record, uint32_t i, wk_fault *fault, sluice_error *err)
@@ -141,6 +148,11 @@ static sluice_status add_field(wk_rows *rows, wk_record *record, uint32_t i, wk_
                        (field->flags & WK_FIELD_JUNK)
                            ? "there is text behind the closing quote"
                            : "there is a carriage return without a line feed outside quotes");
+        if (field->flags & WK_FIELD_JUNK)
+            wk_hint_quote((const char *)record->text + field->start, field->length, rows->input->lexer.has_escape,
+                          fault);
+        else
+            wk_hint(fault, "lines end with LF or CR LF; convert the file first, for instance: tr '\\r' '\\n'");
         return SLUICE_OK;
     }
     switch (target->kind) {
@@ -157,6 +169,8 @@ static sluice_status add_field(wk_rows *rows, wk_record *record, uint32_t i, wk_
         if (field->length > 0)
             wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "column %u has no name, and holds %s", i + 1,
                          wk_shown(record->text + field->start, field->length, shown));
+        if (fault->present)
+            wk_hint(fault, "give the column a name in the heading (a name of x:IGNORE leaves it out)");
         break;
     case WK_TARGET_IGNORE:
         break;
@@ -173,6 +187,7 @@ static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, slui
         wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "there %s %llu value%s for %u column%s",
                      record->count == 1 ? "is" : "are", (unsigned long long)record->count,
                      record->count == 1 ? "" : "s", wanted, wanted == 1 ? "" : "s");
+        wk_hint_count(record->count, wanted, fault);
         return SLUICE_OK;
     }
     for (uint32_t i = 0; i < record->kept && !fault->present; i++)

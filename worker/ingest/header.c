@@ -1,4 +1,5 @@
 #include "worker/ingest/header.h"
+#include "worker/ingest/hints.h"
 
 #include "store/schema/nearest.h"
 #include <stdio.h>
@@ -50,6 +51,7 @@ static void refuse(resolver *r, uint32_t field, const char *what, const wk_name 
 
     r->fault->column = field;
     wk_fault_set(r->fault, SLUICE_INPUT_SYNTAX, "column %s %s", wk_shown(name->text, name->length, shown), what);
+    wk_hint(r->fault, "correct the heading; a name of x:IGNORE leaves a column out");
 }
 
 /* Gives a place to an input column; false when another one has it already. */
@@ -60,6 +62,7 @@ static bool fill(resolver *r, uint32_t field, uint32_t *place, const wk_name *na
         if (!text_is(name, r->mapping->targets[*place].name))
             wk_fault_set(r->fault, SLUICE_INPUT_SYNTAX, "columns \"%s\" and \"%.*s\" stand for the same thing twice",
                          r->mapping->targets[*place].name, (int)name->length, name->text);
+        wk_hint(r->fault, "leave one of them out; a name of x:IGNORE does that");
         return false;
     }
     *place = field;
@@ -274,6 +277,12 @@ static void missing(resolver *r, const char *name, const char *member)
     r->fault->column = r->mapping->field_count;
     wk_fault_set(r->fault, SLUICE_INPUT_SYNTAX, "column \"%s%s%s\" of type %s is missing", name, member ? "." : "",
                  member ? member : "", r->type->name);
+    if (r->mapping->field_count > 0 && r->type->edge && (strcmp(name, "from") == 0 || strcmp(name, "to") == 0))
+        wk_hint(r->fault,
+                "edges name their ends in columns from and to, or src and dst, source and target, :START_ID and "
+                ":END_ID");
+    else
+        wk_hint(r->fault, "add the column, or give the property a default in the schema");
 }
 
 static void check_ends(resolver *r)
@@ -400,9 +409,11 @@ static void check_fields(const wk_lexer *lexer, wk_record *record, const char **
     for (uint32_t i = 0; i < record->kept && !fault->present; i++) {
         unsigned flags = record->fields[i].flags;
         fault->column = i;
-        if (flags & WK_FIELD_JUNK)
+        if (flags & WK_FIELD_JUNK) {
             wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "header, column %u: text behind a closing quote", i + 1);
-        else if (flags & WK_FIELD_BARE_CR)
+            wk_hint_quote((const char *)record->text + record->fields[i].start, record->fields[i].length,
+                          lexer->has_escape, fault);
+        } else if (flags & WK_FIELD_BARE_CR)
             wk_fault_set(fault, SLUICE_INPUT_SYNTAX,
                          "header, column %u: a carriage return without a line feed, outside quotes", i + 1);
         texts[i] = wk_csv_text(lexer, record, i, &lengths[i]);
@@ -415,11 +426,13 @@ static void check_fields(const wk_lexer *lexer, wk_record *record, const char **
 static void check_record(const wk_record *record, uint64_t *ret_line, wk_fault *fault)
 {
     *ret_line = record ? record->line : 1;
-    if (record == NULL)
+    if (record == NULL) {
         wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "the file is empty: there is no header");
-    else if (record->unclosed) {
+        wk_hint(fault, "leave the input out of the command, or give the file a heading");
+    } else if (record->unclosed) {
         *ret_line = record->open_line;
         wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "a quote opens here and is never closed");
+        wk_hint(fault, WK_HINT_UNCLOSED);
     } else if (record->count > WK_FIELDS_MAX)
         wk_fault_set(fault, SLUICE_RESOURCE_LIMIT, "the header has more than %u columns", WK_FIELDS_MAX);
 }

@@ -3,6 +3,7 @@
 #include "platform/check.h"
 #include "store/fragment/key.h"
 #include "store/read/snapshot.h"
+#include "worker/ingest/hints.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,10 +161,12 @@ void wk_rows_refuse(wk_fault *fault, sluice_status code, const char *name, const
 }
 
 /* A value that the text parser did not take. Only what concerns the text itself is a fault; the rest is an error. */
-static sluice_status not_taken(const char *name, const sluice_error *error, wk_fault *fault, sluice_error *err)
+static sluice_status not_taken(const char *name, st_type type, const sluice_error *error, wk_fault *fault,
+                               sluice_error *err)
 {
     if (error->code == SLUICE_CONSTRAINT_TYPE) {
         wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %s: %s", name, error->text);
+        wk_hint_type(type, fault);
         return SLUICE_OK;
     }
     if (err)
@@ -188,7 +191,14 @@ sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_d
     if (target->kind == WK_TARGET_COLUMN && property && property->nullable)
         return st_append_null(rows->builders[column], err);
     wk_rows_refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
+    wk_hint(fault, "give it a value%s, or --on-error skip to leave such rows out",
+            wk_rows_slot(rows, target).spec->type == ST_STRING ? " (an empty text is \"\")" : "");
     return SLUICE_OK;
+}
+
+bool wk_rows_may_be_null(const wk_rows *rows, const wk_target *target)
+{
+    return target->kind == WK_TARGET_COLUMN && rows->specs[target->column].nullable;
 }
 
 wk_slot wk_rows_slot(const wk_rows *rows, const wk_target *target)
@@ -224,10 +234,11 @@ sluice_status wk_rows_text(wk_rows *rows, const wk_target *target, const char *t
     }
     if (slot.spec->type == ST_STRING && length > 0 && memchr(text, 0, length) != NULL) {
         wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "there is a NUL byte in the text");
+        wk_hint(fault, "take such bytes out first, for instance: tr -d '\\000'");
         return SLUICE_OK;
     }
     if (st_value_parse(slot.spec, text, length, slot.builder, &error) != SLUICE_OK)
-        return not_taken(target->name, &error, fault, err);
+        return not_taken(target->name, slot.spec->type, &error, fault, err);
     wk_rows_check(&slot, target, fault);
     return SLUICE_OK;
 }

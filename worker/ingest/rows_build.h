@@ -39,6 +39,7 @@ sluice_status wk_rows_text(wk_rows *rows, const wk_target *target, const char *t
 /* No value: the column's default (if it may be), else null, where that may be. */
 sluice_status wk_rows_nothing(wk_rows *rows, const wk_target *target, bool may_default, wk_fault *fault,
                               sluice_error *err);
+bool wk_rows_may_be_null(const wk_rows *rows, const wk_target *target);
 /* What a column holds that must name the type itself. */
 void wk_rows_label(const wk_rows *rows, const wk_target *target, const char *text, size_t length, wk_fault *fault);
 void wk_rows_refuse(wk_fault *fault, sluice_status code, const char *name, const char *what);

@@ -1,6 +1,7 @@
 #include "worker/ingest/stage.h"
 
 #include "platform/check.h"
+#include "worker/ingest/hints.h"
 #include "worker/ingest/text.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,8 @@ static void give_up(staging *s, wk_fault *fault, uint64_t record, uint64_t line)
     fault->record = record;
     fault->line = line;
     fault->rule = 0;
+    if (fault->hint[0] == '\0')
+        wk_hint(fault, "mend the file, or make it again: the rest of it cannot be read");
     s->out->damaged = true;
     s->out->damage = *fault;
     wk_fault_least(&s->out->least, fault);
@@ -146,6 +149,7 @@ static sluice_status take_records(staging *s, sluice_error *err)
             PF_TRY(wk_count_lines(&stage->view.input->source, stage->view.start, stage->shape->open_quote, &open_line,
                                   err));
             wk_fault_set(&fault, SLUICE_INPUT_SYNTAX, "a quote opens here and is never closed");
+            wk_hint(&fault, WK_HINT_UNCLOSED);
             give_up(s, &fault, number, open_line);
             break;
         }
