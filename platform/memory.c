@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#ifdef SLUICE_JEMALLOC
+#if SLUICE_JEMALLOC
 #include <jemalloc/jemalloc.h>
 #include <sys/types.h>
 #endif
@@ -104,7 +104,7 @@ uint64_t pf_memory_available(void)
 
 static void give_back_promptly(void)
 {
-#ifdef SLUICE_JEMALLOC
+#if SLUICE_JEMALLOC
     ssize_t at_once = 0;
     (void)mallctl("arenas.dirty_decay_ms", NULL, NULL, &at_once, sizeof at_once);
     (void)mallctl("arenas.muzzy_decay_ms", NULL, NULL, &at_once, sizeof at_once);
