@@ -114,6 +114,7 @@ static int by_row(const void *a, const void *b)
 static void collide(tuples *all, const tuple *item, const tuple *other)
 {
     const char *name = all->type->def->properties[all->unique->properties[0]].name;
+    PF_ASSERT(item);
     if (other)
         mut_fault(all->job, item->record, SLUICE_CONSTRAINT_UNIQUE, "column %s: line %llu has the same unique value",
                   name, (unsigned long long)all->job->lines[other->record]);

@@ -243,7 +243,7 @@ static sluice_status write_rows(table_edit *table, mut_object *const *objects, u
         PF_TRY(wk_sink_write(sink, columns->views, end - first, err));
         first = end;
     }
-    return wk_sink_finish(sink, &table->edit.adds[table->edit.add_count], err);
+    return wk_sink_finish(sink, &table->edit.adds[table->edit.add_count++], err); /* what it holds is freed with it */
 }
 
 static sluice_status stage(table_edit *table, mut_object *const *objects, uint32_t count, bool ids, sluice_error *err)
@@ -264,8 +264,7 @@ static sluice_status stage(table_edit *table, mut_object *const *objects, uint32
                            .number = ((uint64_t)job->write->plan_number << 24) + WK_SINK_NAMES * job->staged++};
     (void)snprintf(setup.prefix, sizeof setup.prefix, "%s-", id);
     PF_GOTO(status, done, wk_sink_open(&setup, &sink, err));
-    PF_GOTO(status, done, write_rows(table, objects, count, &columns, sink, err));
-    table->edit.add_count++;
+    status = write_rows(table, objects, count, &columns, sink, err);
 done:
     wk_sink_close(sink);
     columns_free(&columns);

@@ -177,22 +177,24 @@ static sluice_status gather(fold_rows *fold, sluice_error *err)
 static sluice_status build_column(fold_rows *fold, uint32_t column, sluice_error *err)
 {
     uint32_t ends = fold->type->edge ? 2 : 0;
+    st_column_builder *builder = fold->builders[column];
+    PF_ASSERT(builder);
     for (uint64_t i = 0; i < fold->row_count; i++) {
         const moving *from = &fold->from[fold->rows[i].from];
         st_column values;
         uint64_t row = 0;
         if (from->columns[column] < 0 && column >= ends) {
-            PF_TRY(st_value_append(&fold->type->properties[column - ends].initial, fold->builders[column], err));
+            PF_TRY(st_value_append(&fold->type->properties[column - ends].initial, builder, err));
             continue;
         }
         if (from->columns[column] < 0)
             return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks an end",
                            (unsigned long long)fold->list->table);
         PF_TRY(value_at(from, from->columns[column], fold->rows[i].position, &values, &row, err));
-        if (values.type != fold->builders[column]->type)
+        if (values.type != builder->type)
             return pf_fail(err, SLUICE_CORRUPT, "a column of table %llu is of another type than its property",
                            (unsigned long long)fold->list->table);
-        PF_TRY(st_append_from(fold->builders[column], &values, row, err));
+        PF_TRY(st_append_from(builder, &values, row, err));
     }
     return SLUICE_OK;
 }
@@ -382,8 +384,8 @@ static sluice_status move(fold_rows *rows, const st_schema *schema, st_fold *fol
     PF_TRY(st_type_columns(schema, rows->type, &rows->specs, &rows->layout, err));
     PF_TRY(gather(rows, err));
     if (rows->row_count > 0) {
+        fold->made.add_count = 1; /* from here on what it holds is freed with it */
         PF_TRY(write_rows(rows, &fold->made.adds[0], err));
-        fold->made.add_count = 1;
         fold->bytes_in = fold->made.adds[0].fragment.bytes;
     }
     pf_id commit = rows->from[0].item->add.commit; /* each row has its own in the column */
