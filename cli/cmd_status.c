@@ -14,6 +14,7 @@ typedef struct type_status {
     char *name;
     bool edge;
     uint64_t rows, bytes, fragments;
+    uint64_t indexed; /* fragments that adjacency covers */
 } type_status;
 
 typedef struct branch_status {
@@ -108,6 +109,8 @@ static sluice_status gather_types(graph_status *status, branch_status *branch, c
                               .rows = entry->rows,
                               .bytes = entry->bytes,
                               .fragments = list.count};
+        for (uint32_t k = 0; k < list.count; k++)
+            type->indexed += list.fragments[k].index.present;
         st_table_list_free(&list);
         if (!type->name)
             return pf_fail_memory(err);
@@ -257,7 +260,7 @@ static void put_types(st_json *json, const branch_status *branch)
         st_json_name(json, "fragments");
         st_json_unsigned(json, type->fragments);
         st_json_name(json, "indexed");
-        st_json_unsigned(json, 0);
+        st_json_unsigned(json, type->indexed);
         st_json_object_end(json);
     }
     st_json_array_end(json);
@@ -362,12 +365,12 @@ static sluice_status print_document(cli_run *run, const graph_status *status, sl
 
 static sluice_status print_types(cli_run *run, const branch_status *branch, sluice_error *err)
 {
-    static const char *const heads[] = {"type", "kind", "rows", "size", "fragments"};
+    static const char *const heads[] = {"type", "kind", "rows", "size", "fragments", "indexed"};
     cli_table table = {0};
     char size[CLI_SIZE_TEXT];
     sluice_status status;
-    PF_GOTO(status, done, cli_table_begin(run->out, 5, &table, err));
-    for (uint32_t i = 0; i < 5; i++) {
+    PF_GOTO(status, done, cli_table_begin(run->out, 6, &table, err));
+    for (uint32_t i = 0; i < 6; i++) {
         if (i >= 2)
             cli_table_right(&table, i);
         PF_GOTO(status, done, cli_table_text(&table, heads[i], err));
@@ -379,6 +382,7 @@ static sluice_status print_types(cli_run *run, const branch_status *branch, slui
         PF_GOTO(status, done, cli_table_number(&table, branch->types[i].rows, err));
         PF_GOTO(status, done, cli_table_text(&table, size, err));
         PF_GOTO(status, done, cli_table_number(&table, branch->types[i].fragments, err));
+        PF_GOTO(status, done, cli_table_number(&table, branch->types[i].indexed, err));
     }
     status = cli_table_end(&table, err);
 done:

@@ -141,7 +141,8 @@ static sluice_status append_edit(st_edit *edit, st_edit *more, sluice_error *err
     edit->adds = adds;
     for (uint32_t i = 0; i < more->add_count; i++)
         PF_TRY(st_add_copy(&more->adds[i], &adds[edit->add_count++], err));
-    memcpy(out + edit->out_count, more->out, more->out_count * sizeof *out);
+    if (more->out_count > 0)
+        memcpy(out + edit->out_count, more->out, more->out_count * sizeof *out);
     edit->out_count += more->out_count;
     return SLUICE_OK;
 }

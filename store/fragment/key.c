@@ -46,6 +46,14 @@ static inline uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* Its inverse: the multipliers are those of the other two, modulo 2^64. */
+static inline uint64_t unmix(uint64_t x)
+{
+    x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642B2D24D8EC3u;
+    x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96DE1B173F119089u;
+    return x ^ (x >> 30) ^ (x >> 60);
+}
+
 static uint32_t flatten(const st_column *const *columns, uint32_t count, leaf ret_leaves[ST_KEY_LEAVES_MAX])
 {
     uint32_t leaves = 0;
@@ -356,4 +364,13 @@ bool st_key_hash_is_exact(const st_column *const *columns, uint32_t count)
 {
     leaf leaves[ST_KEY_LEAVES_MAX];
     return flatten(columns, count, leaves) == 1 && is_integer_like(leaves[0].column->type) && !hashes_are_forced();
+}
+
+bool st_key_of_hash(st_type type, uint64_t hash, uint64_t *ret_word, st_column *ret_column)
+{
+    if (!is_integer_like(type) || hashes_are_forced())
+        return false;
+    *ret_word = unmix(hash); /* little-endian: narrower values are its first bytes */
+    *ret_column = (st_column){.type = type, .length = 1, .values = ret_word};
+    return true;
 }

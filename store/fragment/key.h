@@ -33,4 +33,8 @@ sluice_status st_key_encode(const st_column *const *columns, uint32_t count, uin
 /* True when equal hashes of keys without nulls prove equal keys (one integer-like member, and hashes not forced). */
 bool st_key_hash_is_exact(const st_column *const *columns, uint32_t count);
 
+/* The key of one member that a hash stands for, as a column of one row over *ret_word; false for types whose hashes are
+ * not exact. */
+bool st_key_of_hash(st_type type, uint64_t hash, uint64_t *ret_word, st_column *ret_column);
+
 #endif

@@ -13,14 +13,14 @@
 #include "store/fragment/run.h"
 
 #include "platform/check.h"
-#include "store/fragment/sealed.h"
+#include "store/fragment/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION     1u
 #define HEADER      64u
-#define BLOCK       65536u
+#define BLOCK       ST_BLOCK
 #define ENTRY       ((uint64_t)sizeof(st_run_entry))
 #define ENTRIES_MAX ((uint64_t)1 << 32) /* so that filter_block_of does not overflow */
 #define TAIL        16u
@@ -76,12 +76,6 @@ static inline bool filter_has(const uint32_t block[FILTER_WORDS], uint64_t hash)
 }
 
 /* ---- writing ---- */
-
-static void put_digest(uint8_t bytes[16], pf_xxh128 digest)
-{
-    st_put_u64(bytes, digest.low);
-    st_put_u64(bytes + 8, digest.high);
-}
 
 static uint64_t first_entry_of(uint64_t block)
 {
@@ -147,10 +141,7 @@ typedef struct writing {
 static void digest_blocks(void *context, const uint8_t *bytes, size_t length)
 {
     writing *w = context;
-    for (size_t at = 0; at < length; at += BLOCK) {
-        size_t block = length - at < BLOCK ? length - at : BLOCK;
-        put_digest(w->digests + 16 * w->blocks++, pf_xxh128_of(bytes + at, block));
-    }
+    w->blocks += st_blocks_digest(bytes, length, w->digests + ST_BLOCK_DIGEST * w->blocks);
 }
 
 /* Second time through: to the file, the filter and the fences. */
@@ -371,12 +362,7 @@ uint64_t st_run_entries(const st_run *run)
 
 static sluice_status check_block(st_run *run, uint64_t block, sluice_error *err)
 {
-    uint64_t at = block * BLOCK;
-    uint64_t length = run->footer.end - at < BLOCK ? run->footer.end - at : BLOCK;
-    const uint8_t *listed = run->digests + 16 * block;
-    pf_xxh128 expected = {.low = st_get_u64(listed), .high = st_get_u64(listed + 8)};
-
-    if (!pf_xxh128_equal(pf_xxh128_of(run->map.data + at, length), expected))
+    if (!st_block_is_whole(run->map.data, run->footer.end, block, run->digests))
         return st_sealed_damaged(err, run->path, "block %llu is not what was written", (unsigned long long)block);
     run->checked[block] = 1;
     return SLUICE_OK;

@@ -110,17 +110,17 @@ sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const
     return SLUICE_OK;
 }
 
-sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, uint32_t fragment,
-                                    st_scan **ret_scan, sluice_error *err)
+sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns,
+                                    uint32_t count, uint32_t fragment, st_scan **ret_scan, sluice_error *err)
 {
     st_table_reader *reader = NULL;
     PF_TRY(st_table_reader_get(snapshot, type->table, &reader, err));
-    PF_TRY(scan_new(snapshot, type, NULL, 0, ret_scan, err));
+    PF_TRY(scan_new(snapshot, type, columns, count, ret_scan, err));
     PF_ASSERT(fragment < reader->list.count);
     (*ret_scan)->list = &reader->list;
     (*ret_scan)->next_fragment = fragment;
     (*ret_scan)->end = fragment + 1;
-    (*ret_scan)->with_commits = true;
+    (*ret_scan)->with_commits = columns == NULL;
     return SLUICE_OK;
 }
 

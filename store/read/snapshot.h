@@ -42,16 +42,16 @@ typedef struct st_batch {
     st_column *columns;
     uint32_t column_count;
     const uint64_t *row_ids;
-    const pf_id *commits; /* that last changed each row; st_scan_open_fragment only */
+    const pf_id *commits; /* that last changed each row; st_scan_open_fragment with all columns only */
     uint32_t fragment;    /* number of the fragment in the table's list */
 } st_batch;
 typedef struct st_scan st_scan;
 /* `columns`: indexes into st_type_columns' layout of the type; NULL: all. Rows come in list order, then file order. */
 sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
                            st_scan **ret_scan, sluice_error *err);
-/* All columns of one fragment of the table's list, with the commits of its rows: for rewriting it. */
-sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, uint32_t fragment,
-                                    st_scan **ret_scan, sluice_error *err);
+/* One fragment of the table's list; all columns come with the commits of the rows: for rewriting it. */
+sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns,
+                                    uint32_t count, uint32_t fragment, st_scan **ret_scan, sluice_error *err);
 /* *ret_batch NULL at the end. */
 sluice_status st_scan_next(st_scan *scan, const st_batch **ret_batch, sluice_error *err);
 void st_scan_close(st_scan *scan);

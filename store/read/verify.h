@@ -34,6 +34,8 @@ sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_fir
 
 /* Fragments, runs and deletion sets that an add names. */
 sluice_status st_verify_add(st_verify *verify, uint64_t table, const st_edit_add *add, sluice_error *err);
+/* The adjacency that covers it (verify_index.c). */
+sluice_status st_verify_index(st_verify *verify, uint64_t table, const st_edit_add *add, sluice_error *err);
 sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, sluice_error *err);
 /* A page of a folded list, with everything below. */
 sluice_status st_verify_list(st_verify *verify, uint64_t table, const st_list_ref *ref, sluice_error *err);

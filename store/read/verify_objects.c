@@ -145,6 +145,7 @@ sluice_status st_verify_add(st_verify *verify, uint64_t table, const st_edit_add
         sluice_status status = check_run(verify, table, &add->runs[i].info, add->fragment.rows, path, &found);
         PF_TRY(st_verify_judge(verify, path, status, &found, err));
     }
+    PF_TRY(st_verify_index(verify, table, add, err));
     return verify_dead(verify, table, &add->dead, add->fragment.rows, err);
 }
 

@@ -193,7 +193,7 @@ uint32_t sweep_rows(st_graph *graph, const char *type_name, sweep_row ret_rows[S
     for (uint32_t i = 0; i < st_table_reader_fragments(reader); i++) {
         st_scan *scan = NULL;
         const st_batch *batch = NULL;
-        ASSERT_OK(st_scan_open_fragment(snapshot, type, i, &scan, &err));
+        ASSERT_OK(st_scan_open_fragment(snapshot, type, NULL, 0, i, &scan, &err));
         for (;;) {
             ASSERT_OK(st_scan_next(scan, &batch, &err));
             if (!batch)

@@ -92,7 +92,7 @@ static sluice_status next_batch(source *from, bool *ret_any, sluice_error *err)
 static sluice_status open_source(const merge *m, source *from, bool *ret_any, sluice_error *err)
 {
     const wk_compaction *compaction = m->compaction;
-    PF_TRY(st_scan_open_fragment(compaction->base, compaction->type, from->fragment, &from->scan, err));
+    PF_TRY(st_scan_open_fragment(compaction->base, compaction->type, NULL, 0, from->fragment, &from->scan, err));
     return next_batch(from, ret_any, err);
 }
 
@@ -324,7 +324,7 @@ static sluice_status name_dead(const merge *m, uint32_t i, st_dead_ref *ret_ref,
 static sluice_status name_leaving(const merge *m, st_edit *edit, bool *ret_tried, sluice_error *err)
 {
     const wk_compaction *compaction = m->compaction;
-    edit->out = calloc(compaction->count, sizeof *edit->out);
+    edit->out = calloc((size_t)compaction->count + 1, sizeof *edit->out);
     if (!edit->out)
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < compaction->count; i++) {

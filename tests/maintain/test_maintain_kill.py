@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""The real optimize and index die, fail or lose their whole pool at every place, and run beside loads and deletions: the graph says
+the same before and after, the next one finishes the work, and nothing is left behind (L-043, OW-046, OW-098, OW-100; R130, R140,
+R145)."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from support.program import ProgramTest, descendants, main
+
+SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "name": "string?"}}},
+          "edges": {"K": {"from": "P", "to": "P", "properties": {}, "key": []}}}
+MAINTAIN = ["maintain.after_list", "maintain.after_task_result", "maintain.after_edits", "load.before_fragment",
+            "load.after_fragment_write", "load.after_fragment_sync"]
+MACHINE = ["barrier.after", "prepare.after_pin", "prepare.after_plan", "gates.after", "revalidate.after", "arm.before_frame_sync",
+           "arm.after", "publish.after_lock", "publish.before_append", "publish.after_log_record_write",
+           "publish.after_log_record_sync", "publish.after_mark", "finalize.before_audit", "finalize.before_retire",
+           "finalize.after_retire"]
+LOADS, ROWS = 6, 20
+
+
+class Maintain(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        self.init(SCHEMA, "base")
+        for k in range(LOADS):
+            self.write("p.csv", "id,name\n" + "".join("%d,n%d\n" % (k * ROWS + i, i) for i in range(ROWS)))
+            self.write("k.csv", "from,to\n" + "".join("%d,%d\n" % (k * ROWS + i, (k * ROWS + i) // 2) for i in range(ROWS)))
+            self.load("P=p.csv", "K=k.csv", graph="base")
+        self.write("d.jsonl", "".join(json.dumps({"op": "delete", "node": "P", "key": i, "detach": True}) + "\n"
+                                      for i in range(5, LOADS * ROWS, 10)))
+        self.done("mutate", "base", "d.jsonl")
+        self.before = self.content("base")
+
+    def fresh(self):
+        shutil.rmtree(self.path("G"), ignore_errors=True)
+        shutil.copytree(self.path("base"), self.path("G"))
+
+    def sizes(self):
+        types = self.done("status", "G", "--json").document["branches"][0]["types"]
+        return {t["type"]: (t["fragments"], t["indexed"]) for t in types}
+
+    def go_on(self, command):
+        """Whoever died: the rows are the same; the next one finishes; nothing is left."""
+        self.assertEqual(self.content(), self.before)
+        self.done(command, "G")
+        self.assertEqual(self.content(), self.before)
+        sizes = self.sizes()
+        if command == "optimize":
+            self.assertEqual({name: size[0] for name, size in sizes.items()}, {"P": 1, "K": 1})
+        else:
+            self.assertEqual(sizes["K"][0], sizes["K"][1])
+        self.assertIsNone(self.done(command, "G", "--json").document["commit"])
+        self.done("gc", "G")
+        self.clean()
+        status = self.done("status", "G", "--json").document
+        self.assertEqual(os.listdir(self.path("G/attempts")) + status["intents"] + status["gates"], [])
+
+    def strike(self, command, point, action, code):
+        self.fresh()
+        with self.subTest(command=command, point=point, action=action):
+            result = self.run_program(command, "G", "--workers", "2", "--json",
+                                      env={"SLUICE_FAILPOINT": "%s=%s" % (point, action)})
+            self.assertIn(result.code, code, result.out + result.err)
+            if result.code > 0:
+                committed = result.error["committed"]
+                fragments = self.sizes()["K"][0 if command == "optimize" else 1]
+                if committed is not None:
+                    self.assertEqual(committed, fragments == (1 if command == "optimize" else LOADS))
+            self.go_on(command)
+
+    def points(self, command, first, step):
+        """Every step-th place; all of them with SLUICE_LONG=1."""
+        points = MACHINE + (MAINTAIN if command == "optimize" else MAINTAIN[:3])
+        return points if os.environ.get("SLUICE_LONG") else points[first::step]
+
+    def test_a_worker_that_dies_anywhere_costs_nothing(self):
+        for point in self.points("optimize", 0, 2):
+            self.strike("optimize", point, "kill", (0,))
+
+    def test_a_pool_that_dies_anywhere_leaves_the_rows(self):
+        for command, step in (("optimize", 2), ("index", 4)):
+            for point in self.points(command, 1, step):
+                self.strike(command, point, "killpool", (-9, 0))
+
+    def test_a_failure_anywhere_is_answered_truthfully(self):
+        for point in self.points("optimize", 0, 3):
+            self.strike("optimize", point, "error", (0, 1, 5))
+
+    def test_a_confirmed_one_is_finished_by_the_next_writer(self):
+        self.fresh()
+        self.run_program("optimize", "G", env={"SLUICE_FAILPOINT": "arm.after=killpool"})
+        self.write("x.jsonl", json.dumps({"op": "delete", "node": "P", "key": 0, "detach": True}))
+        self.done("mutate", "G", "x.jsonl")
+        log = self.done("log", "G", "--json").lines
+        self.assertEqual([entry["kind"] for entry in log[:2]], ["mutate", "optimize"])
+        self.assertEqual(self.sizes()["P"][0], 1)
+        self.assertNotIn(0, [row["id"] for row in self.rows("P")])
+
+    # ---- beside others ----
+
+    def beside(self, point, meanwhile, *words):
+        """Runs a command until it stops itself at a place, does something else whole, and lets it go on."""
+        self.fresh()
+        process = self.start(*words, "--workers", "2", "--json", env={"SLUICE_FAILPOINT": point + "=stop"})
+        stopped = []
+        while not stopped and process.poll() is None:
+            stopped = [pid for pid in descendants(process.pid) if self.state(pid) == "T"]
+        try:
+            meanwhile()
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        return self.finish(process)
+
+    @staticmethod
+    def state(pid):
+        try:
+            with open("/proc/%d/stat" % pid) as file:
+                return file.read().rpartition(")")[2].split()[0]
+        except OSError:
+            return ""
+
+    def beside_done(self, *words):
+        """Like done, while another program of ours runs."""
+        result = self.finish(self.start(*words))
+        self.assertEqual(result.code, 0, result.out + result.err)
+        return result
+
+    def test_rows_may_change_while_it_works(self):
+        def change():
+            self.write("m.jsonl", "".join(json.dumps(line) + "\n" for line in (
+                {"op": "delete", "node": "P", "key": 1, "detach": True}, {"op": "update", "node": "P", "key": 2, "set": {"name": "new"}},
+                {"op": "insert", "node": "P", "set": {"id": 9999, "name": "x"}},
+                {"op": "delete", "edge": "K", "from": 22, "to": 11})))
+            self.beside_done("mutate", "G", "m.jsonl")
+            self.write("q.csv", "id,name\n7777,q\n")
+            self.beside_done("load", "G", "P=q.csv")
+
+        for point in ("maintain.after_list", "maintain.after_edits"):
+            self.fresh()
+            change()
+            changed = self.content()
+            self.assertNotEqual(changed, self.before)
+            result = self.beside(point, change, "optimize", "G")
+            self.assertEqual(result.code, 0, result.out + result.err)
+            self.assertTrue(result.document["commit"])
+            self.assertEqual(self.content(), changed)
+            self.assertEqual([entry["kind"] for entry in self.done("log", "G", "--json").lines[:3]], ["optimize", "load", "mutate"])
+            self.done("optimize", "G")
+            self.assertEqual(self.content(), changed)
+            self.clean()
+
+    def test_what_is_replaced_meanwhile_stays_replaced(self):
+        self.write("o.csv", "id,name\n" + "".join("%d,over\n" % i for i in range(LOADS * ROWS)))
+
+        def replace():
+            self.beside_done("load", "G", "P=o.csv", "--mode", "overwrite")
+
+        self.fresh()
+        replace()
+        replaced = self.content()
+        for point in ("maintain.after_list", "maintain.after_edits"):
+            result = self.beside(point, replace, "optimize", "G")
+            self.assertEqual(result.code, 0, result.out + result.err)  # the other table is done
+            self.assertEqual(self.content(), replaced)
+            self.assertEqual(self.sizes()["K"][0], 1)
+        result = self.beside("maintain.after_list", replace, "optimize", "G", "P")
+        self.assertEqual(result.code, 3, result.out)
+        self.assertEqual(result.error["code"], "WRITE_CONFLICT")
+        self.assertIs(result.error["committed"], False)
+        self.assertEqual(self.content(), replaced)
+        self.clean()
+
+    def test_optimize_and_index_wait_for_each_other_and_both_succeed(self):
+        for first, second in (("optimize", "index"), ("index", "optimize"), ("optimize", "optimize")):
+            others = []
+            result = self.beside("maintain.after_list", lambda: others.append(self.start(second, "G", "--json")), first, "G")
+            self.assertEqual(result.code, 0, result.err)
+            other = self.finish(others[0])
+            self.assertEqual(other.code, 0, other.out + other.err)
+            self.assertEqual(self.content(), self.before)
+            self.clean()
+
+    def test_a_request_given_again_gets_the_first_answer(self):
+        self.fresh()
+        words = ("optimize", "G", "--op-id", "01900000-0000-4000-8000-000000000001", "--json")
+        first, again = self.done(*words).document, self.done(*words).document
+        self.assertEqual(first["commit"], again["commit"])
+        self.assertEqual(first["tables"], again["tables"])
+        self.assertTrue(again["repeated"])
+        self.refused(9, *words[:2], "P", *words[2:])
+
+    def test_an_unknown_type_is_refused_before_any_work(self):
+        self.fresh()
+        self.refused(2, "optimize", "G", "Q")
+        self.refused(2, "index", "G", "P", "Q")
+        self.refused(2, "optimize", "G", "--workers", "0")
+        self.assertEqual(os.listdir(self.path("G/attempts")), [])
+
+
+if __name__ == "__main__":
+    main()

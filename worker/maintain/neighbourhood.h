@@ -1,0 +1,27 @@
+/*
+ * Building the adjacency of some fragments of an edge table for one direction: both ends of every edge are hashed, the
+ * near ones sorted. Memory: 32 bytes an edge, and one fragment open at a time.
+ */
+#ifndef WORKER_MAINTAIN_NEIGHBOURHOOD_H
+#define WORKER_MAINTAIN_NEIGHBOURHOOD_H
+
+#include "store/fragment/adjacency.h"
+#include "store/state/state.h"
+
+typedef struct wk_neighbourhood {
+    pf_volume *volume;
+    uint64_t table;
+    const st_edit_add *const *fragments; /* staged ones */
+    uint32_t count;
+    st_adjacency_direction direction;
+    char prefix[48]; /* of the file's name */
+    uint64_t number;
+    uint32_t tries;                                                /* how many numbers it may use */
+    void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* NULL allowed */
+    void *advance_context;
+} wk_neighbourhood;
+
+/* Writes and syncs the file, not the folder. */
+sluice_status wk_neighbourhood_write(const wk_neighbourhood *work, st_run_info *ret_info, sluice_error *err);
+
+#endif
