@@ -96,7 +96,11 @@ static int open_beside(pf_output *output)
     char *copy = strdup(output->name), *folder = copy ? dirname(copy) : NULL;
     int fd = -1;
 
-    if (folder && asprintf(&output->temporary, "%s/.sluice-%016" PRIx64 ".part", folder, pf_random_u64()) < 0)
+    if (folder == NULL) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (asprintf(&output->temporary, "%s/.sluice-%016" PRIx64 ".part", folder, pf_random_u64()) < 0)
         output->temporary = NULL;
     if (output->temporary) {
         fd = open_unnamed(output, folder);

@@ -152,7 +152,7 @@ static sluice_status add_field(wk_rows *rows, wk_record *record, uint32_t i, wk_
             wk_hint_quote((const char *)record->text + field->start, field->length, rows->input->lexer.has_escape,
                           fault);
         else
-            wk_hint(fault, "lines end with LF or CR LF; convert the file first, for instance: tr '\\r' '\\n'");
+            wk_hint_line_end(fault);
         return SLUICE_OK;
     }
     switch (target->kind) {
@@ -188,6 +188,9 @@ static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, slui
                      record->count == 1 ? "is" : "are", (unsigned long long)record->count,
                      record->count == 1 ? "" : "s", wanted, wanted == 1 ? "" : "s");
         wk_hint_count(record->count, wanted, fault);
+        for (uint32_t i = 0; i < record->kept; i++)
+            if (record->fields[i].flags & WK_FIELD_BARE_CR) /* rather one that was meant to end a line */
+                wk_hint_line_end(fault);
         return SLUICE_OK;
     }
     for (uint32_t i = 0; i < record->kept && !fault->present; i++)

@@ -226,6 +226,10 @@ static void unknown(resolver *r, uint32_t field, const wk_name *name)
     st_nearest_begin(&nearest, copy);
     for (uint32_t i = 0; i < r->type->property_count; i++)
         st_nearest_offer(&nearest, r->type->properties[i].name);
+    if (r->type->edge) {
+        st_nearest_offer(&nearest, "from");
+        st_nearest_offer(&nearest, "to");
+    }
     if (nearest.best)
         (void)snprintf(r->fault->hint, sizeof r->fault->hint, "did you mean \"%s\"? (--ignore-unknown leaves it out)",
                        nearest.best);

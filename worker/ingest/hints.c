@@ -54,6 +54,11 @@ void wk_hint_quote(const char *text, size_t length, bool has_escape, wk_fault *f
         wk_hint(fault, "a quote inside quotes is written twice, as in \"say \"\"yes\"\"\"");
 }
 
+void wk_hint_line_end(wk_fault *fault)
+{
+    wk_hint(fault, "lines end with LF or CR LF; convert the file first, for instance: tr '\\r' '\\n'");
+}
+
 void wk_hint_count(uint64_t given, uint32_t wanted, wk_fault *fault)
 {
     if (given > wanted)

@@ -17,6 +17,8 @@ void wk_hint_type(st_type type, wk_fault *fault);
 void wk_hint_null(const char *text, size_t length, wk_fault *fault);
 /* A field with text behind its closing quote. */
 void wk_hint_quote(const char *text, size_t length, bool has_escape, wk_fault *fault);
+/* A carriage return alone. */
+void wk_hint_line_end(wk_fault *fault);
 /* A record with too few or too many values. */
 void wk_hint_count(uint64_t given, uint32_t wanted, wk_fault *fault);
 /* A first line of CSV that does not fit the type: another delimiter? No heading? Else the hint stays as it is. */
