@@ -58,6 +58,12 @@ void st_scan_close(st_scan *scan);
 /* The layout: names and types of the columns that batches have, in order. */
 const st_column_spec *st_scan_specs(const st_scan *scan, uint32_t *ret_count);
 
+/* The same as an Arrow C stream (store/arrow/c_stream.h): one array per batch, a copy of it. With `row_ids`, a column
+ * _row_id comes first. Release the stream before the snapshot is closed. */
+struct ArrowArrayStream;
+sluice_status st_scan_stream(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
+                             bool row_ids, struct ArrowArrayStream *ret_stream, sluice_error *err);
+
 /* The fragments of a table, opened once per snapshot: for probes on keys. */
 typedef struct st_table_reader st_table_reader;
 sluice_status st_table_reader_get(st_snapshot *snapshot, uint64_t table, st_table_reader **ret_reader,
