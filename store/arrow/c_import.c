@@ -44,8 +44,8 @@ static sluice_status malformed(sluice_error *err)
 static sluice_status producer_failed(st_c_input *input, int code, sluice_error *err)
 {
     const char *text = input->stream.get_last_error ? input->stream.get_last_error(&input->stream) : NULL;
-    return pf_fail_private(err, SLUICE_IO, "the producer of a stream failed", "the producer of a stream failed: %.400s",
-                           text ? text : strerror(code));
+    return pf_fail_private(err, SLUICE_IO, "the producer of a stream failed",
+                           "the producer of a stream failed (%d)%s%.400s", code, text ? ": " : "", text ? text : "");
 }
 
 static void drop_batch(st_c_input *input)
