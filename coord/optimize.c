@@ -30,20 +30,27 @@ typedef struct choosing {
     bool worth;           /* one of them is rewritten for its own sake */
 } choosing;
 
+static sluice_status is_compressed(pf_volume *volume, uint64_t table, const st_fragment_info *info,
+                                   bool *ret_compressed, sluice_error *err)
+{
+    st_fragment *fragment = NULL;
+    PF_TRY(st_fragment_open(volume, table, info, &fragment, err));
+    sluice_status status = st_fragment_is_compressed(fragment, ret_compressed, err);
+    st_fragment_close(fragment);
+    return status;
+}
+
 /* Is it rewritten whatever stands beside it? */
 static sluice_status is_due(choosing *c, uint32_t i, bool *ret_due, sluice_error *err)
 {
     const st_fragment_info *info = &c->list->fragments[i].fragment;
-    st_fragment *fragment = NULL;
     bool compressed = false;
     *ret_due = c->list->dead_count[i] > 0 && c->list->dead_count[i] >= info->rows / DEAD_SHARE;
     if (*ret_due || !c->job->spec->options->compress)
         return SLUICE_OK;
-    PF_TRY(st_fragment_open(c->job->spool.volume, c->type->table, info, &fragment, err));
-    sluice_status status = st_fragment_is_compressed(fragment, &compressed, err);
-    st_fragment_close(fragment);
+    PF_TRY(is_compressed(c->job->spool.volume, c->type->table, info, &compressed, err));
     *ret_due = !compressed;
-    return status;
+    return SLUICE_OK;
 }
 
 static sluice_status end_group(choosing *c, sluice_error *err)
@@ -94,13 +101,19 @@ done:
 
 /* ---- the tasks ---- */
 
-static sluice_status check_list(maintain_job *job, const maintain_item *item, sluice_error *err)
+/* What was compressed stays so: *compress is set when one of the fragments is. */
+static sluice_status look_at_inputs(maintain_job *job, const maintain_item *item, bool *compress, sluice_error *err)
 {
     st_table_reader *reader = NULL;
     PF_TRY(st_table_reader_get(job->base, item->table, &reader, err));
-    for (uint32_t i = 0; i < item->count; i++)
-        if (job->work.fragments[item->first + i] >= st_table_reader_fragments(reader))
+    const st_table_list *list = st_table_reader_list(reader);
+    for (uint32_t i = 0; i < item->count; i++) {
+        uint32_t fragment = job->work.fragments[item->first + i];
+        if (fragment >= list->count)
             return pf_fail(err, SLUICE_INTERNAL, "a work list names a fragment that its base does not have");
+        if (!*compress)
+            PF_TRY(is_compressed(job->spool.volume, item->table, &list->fragments[fragment].fragment, compress, err));
+    }
     return SLUICE_OK;
 }
 
@@ -118,7 +131,7 @@ sluice_status optimize_task(maintain_job *job, uint32_t number, sluice_error *er
                                 .advance_context = job};
     st_edit edit = {0};
     bool tried = false;
-    PF_TRY(check_list(job, item, err));
+    PF_TRY(look_at_inputs(job, item, &compaction.compress, err));
     maintain_names(job, number, compaction.prefix, &compaction.number);
     PF_TRY(wk_compact(&compaction, &edit, &tried, err));
     sluice_status status = maintain_put_edit(job, number, &edit, err);

@@ -240,6 +240,57 @@ static const fate fates[] = {
     {false, PF_SIM_POWER_LOSS, PF_SIM_RANDOM},
 };
 
+/* An index that dies at its k-th call: the fragment that an update made has its run or not, and rows are the same. */
+static bool cut_index(pf_sim_disk *origin, uint64_t k, const fate *how)
+{
+    sluice_error err = {0};
+    pf_sim_disk *disk = NULL;
+    int64_t keys[64];
+    rival nobody = {.what = RIVALS};
+    co_receipt receipt;
+    ASSERT_OK(pf_sim_disk_clone(origin, 31 * k, &disk, &err));
+    st_graph *graph = toy_open(disk);
+    pf_volume *volume = st_graph_volume(graph);
+    pf_sim_crash_at(volume, k, how->before, how->fate, how->loss);
+    sluice_status status = sweep_maintain(graph, CO_INDEX, NULL, NULL, &err);
+    bool dead = pf_sim_is_dead(volume);
+    pf_sim_kill(volume);
+    st_graph_close(graph);
+    bool confirmed = die_look(disk).confirmed;
+    die_recover(disk);
+    die_expect_settled(disk);
+    graph = toy_open(disk);
+    assert_true(toy_holds(graph, "A", keys, expected_keys(&nobody, keys)));
+    assert_int_equal(sweep_fragments(graph, "A"), 5);
+    ASSERT_OK(sweep_maintain(graph, CO_INDEX, NULL, &receipt, &err));
+    if (status == SLUICE_OK || confirmed)
+        assert_false(receipt.committed);
+    ASSERT_OK(sweep_maintain(graph, CO_INDEX, NULL, &receipt, &err));
+    assert_false(receipt.committed);
+    assert_int_equal(sweep_fragments(graph, "A"), 5);
+    st_graph_close(graph);
+    if (k % 8 == 0)
+        die_expect_whole(disk);
+    die_expect_next_write(disk, 1000);
+    die_expect_no_litter(disk);
+    pf_sim_disk_free(disk);
+    return dead;
+}
+
+static void an_index_that_dies_at_any_call_changes_no_row(void **state)
+{
+    (void)state;
+    pf_sim_disk *origin = prepare(6);
+    for (size_t i = 1; i < sizeof fates / sizeof *fates; i += 2) {
+        uint64_t k = 1 + i % stride();
+        while (cut_index(origin, k, &fates[i]))
+            k += stride();
+        assert_true(k > 20);
+    }
+    pf_sim_disk_free(origin);
+    pf_sim_world_remove();
+}
+
 static bool cut(pf_sim_disk *origin, uint64_t k, const fate *how, const sweep_row *rows, uint32_t count)
 {
     sluice_error err = {0};
@@ -371,6 +422,7 @@ int main(void)
         cmocka_unit_test(rows_ids_and_commits_stay_and_stand_in_order),
         cmocka_unit_test(whatever_happens_beside_it_no_row_is_lost_or_comes_back),
         cmocka_unit_test(one_that_dies_at_any_call_leaves_old_or_new_lists),
+        cmocka_unit_test(an_index_that_dies_at_any_call_changes_no_row),
         cmocka_unit_test(one_that_fails_at_any_call_says_so_and_leaves_the_rows),
         cmocka_unit_test(optimizing_one_type_reads_no_other),
     };

@@ -13,8 +13,8 @@
 
 static void make_folders(pf_volume *volume)
 {
-    static const char *const folders[] = {"tables", "tables/70", "tables/70/fragments", "tables/70/keys",
-                                          "tables/70/deletions"};
+    static const char *const folders[] = {"tables",         "tables/70",           "tables/70/fragments",
+                                          "tables/70/keys", "tables/70/deletions", "tables/70/indexes"};
     sluice_error err = {0};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         ASSERT_OK(pf_make_folder(volume, folders[i], &err));

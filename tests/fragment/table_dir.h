@@ -16,7 +16,7 @@ typedef struct table_dir {
     pf_volume *volume;
 } table_dir;
 
-table_dir table_dir_make(void); /* tables/70/{fragments,keys,deletions} */
+table_dir table_dir_make(void); /* tables/70/{fragments,keys,deletions,indexes} */
 /* The same on a simulated disk, for tests that write many files and need none as bytes: no sync is waited for. */
 table_dir table_dir_simulate(void);
 void table_dir_remove(table_dir *dir);

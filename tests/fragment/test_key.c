@@ -133,6 +133,49 @@ static void one_integer_is_mixed_by_the_bijection_of_the_format(void **state)
     st_column_builder_free(ids);
 }
 
+static void a_key_follows_from_its_exact_hash(void **state)
+{
+    (void)state;
+    static const struct {
+        st_type type;
+        int64_t values[4];
+    } kinds[] = {{ST_BOOL, {0, 1, 1, 0}},
+                 {ST_INT32, {0, -1, INT32_MIN, INT32_MAX}},
+                 {ST_DATE, {0, -1, 20000, INT32_MAX}},
+                 {ST_INT64, {0, -1, INT64_MIN, INT64_MAX}},
+                 {ST_UINT64, {0, -1, INT64_MIN, 77}},
+                 {ST_TIMESTAMP, {0, -1, INT64_MIN, 77}},
+                 {ST_ROW_ID, {1, INT64_MAX, INT64_C(1) << 40, 77}}};
+    sluice_error err = {0};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        st_column_builder *builder = builder_of(kinds[k].type);
+        for (int i = 0; i < 4; i++) {
+            int64_t value = kinds[k].values[i];
+            if (kinds[k].type == ST_BOOL)
+                ASSERT_OK(st_append_bool(builder, value, &err));
+            else if (kinds[k].type == ST_INT32 || kinds[k].type == ST_DATE)
+                ASSERT_OK(st_append_i32(builder, (int32_t)value, &err));
+            else
+                ASSERT_OK(st_append_values(builder, &value, 1, &err));
+        }
+        st_column column, back;
+        st_builder_view(builder, &column);
+        const st_column *const key[] = {&column}, *const again[] = {&back};
+        for (uint64_t row = 0; row < 4; row++) {
+            uint64_t word;
+            assert_true(st_key_of_hash(kinds[k].type, st_key_hash_row(key, 1, row), &word, &back));
+            assert_true(st_key_equal(key, row, again, 0, 1));
+            assert_int_equal(back.type, kinds[k].type);
+        }
+        st_column_builder_free(builder);
+    }
+    uint64_t word;
+    st_column back;
+    assert_false(st_key_of_hash(ST_STRING, 7, &word, &back));
+    assert_false(st_key_of_hash(ST_FLOAT64, 7, &word, &back));
+    assert_false(st_key_of_hash(ST_STRUCT, 7, &word, &back));
+}
+
 static void negative_zero_is_zero(void **state)
 {
     (void)state;
@@ -239,6 +282,8 @@ static void forced_hashes(void **state)
     st_key_hash_rows(key, 1, 2, hashes);
     assert_true(hashes[0] == 7 && hashes[1] == 7 && st_key_hash_row(key, 1, 1) == 7);
     assert_false(st_key_hash_is_exact(key, 1));
+    uint64_t word;
+    assert_false(st_key_of_hash(ST_INT64, 7, &word, &column));
     assert_false(st_key_equal(key, 0, key, 1, 1));
     st_column_builder_free(builder);
 }
@@ -249,6 +294,7 @@ int main(void)
         cmocka_unit_test(members_are_framed_so_that_no_two_keys_share_bytes),
         cmocka_unit_test(canonical_bytes_are_what_the_format_says),
         cmocka_unit_test(one_integer_is_mixed_by_the_bijection_of_the_format),
+        cmocka_unit_test(a_key_follows_from_its_exact_hash),
         cmocka_unit_test(negative_zero_is_zero),
         cmocka_unit_test(a_struct_is_its_members_in_a_row),
         cmocka_unit_test(long_keys_hash_but_do_not_encode),
