@@ -14,7 +14,7 @@ LATER = {
     "R157": "merge", "R171": "upsert",
     "R163": "merge and schema changes",
 }
-HEAVY = ["R001", "R003", "R011", "R088"]    # many rows: whole, but not in small pieces, and not under sanitizers
+HEAVY = ["R001", "R003", "R011", "R031", "R088"]    # many rows: whole, but not in small pieces, and not under sanitizers
 LONG = ["R054"]                             # many rows, many times
 
 

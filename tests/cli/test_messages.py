@@ -209,6 +209,22 @@ class Messages(ProgramTest):
                 self.follow(fault, self.tell(fault))
         self.assertEqual(self.done("count", "G", "--json").document, {"P": 3, "Q": 0, "K": 1})
 
+    def test_mistakes_in_the_command_end_before_any_work(self):
+        """R039: a misspelt option is not passed over, nor a type, nor a file that is not there."""
+        for words, exit_status, said_too in (
+                (("P=people.csv", "--on-eror", "skip"), 2, "did you mean --on-error?"),
+                (("P=people.csv", "--on-error", "skp"), 2, "fail|skip"),
+                (("P=people.csv", "--on-error", "skip", "--max-errors", "-1"), 2, "--max-errors"),
+                (("P=people.csv", "--on-error", "skip", "--rejects"), 2, "--rejects wants a value"),
+                (("PP=people.csv",), 2, 'did you mean "P"?'),
+                (("P=nowhere.csv",), 2, "nowhere.csv: no such file"),
+                (("people.csv",), 2, "Person=people.csv"),
+                (("P=knows.csv",), 4, "from and to are columns of edges"),
+                (("K=people.csv",), 4, "people.csv:1: ")):
+            said = self.refused(exit_status, "load", "G", *words)
+            self.assertIn(said_too, said.err)
+        self.assertEqual(self.done("count", "G", "--json").document, {"P": 3, "Q": 0, "K": 1})
+
 
 if __name__ == "__main__":
     main()

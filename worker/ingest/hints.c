@@ -102,7 +102,19 @@ static bool is_word(const wk_name *name, const char *word)
     return name->length == strlen(word) && (name->length == 0 || memcmp(name->text, word, name->length) == 0);
 }
 
-/* Does a name look like one of a heading? */
+/* Letters, digits, underscores, no digit first: what names of columns mostly are, and all values of a row seldom. */
+static bool is_plain_name(const wk_name *name)
+{
+    bool plain = name->length > 0 && !(name->text[0] >= '0' && name->text[0] <= '9');
+
+    for (size_t i = 0; i < name->length; i++) {
+        char c = name->text[i];
+        plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    }
+    return plain;
+}
+
+/* Is a name one of the type's heading? */
 static bool is_known(const wk_name *name, const st_type_def *type)
 {
     static const char *const ends[] = {"from", "to", "src", "dst", "source", "target"};
@@ -118,13 +130,22 @@ static bool is_known(const wk_name *name, const st_type_def *type)
 void wk_hint_heading(const wk_name *names, uint32_t count, const st_type_def *type, wk_fault *fault)
 {
     char list[160];
-    bool any_known = false;
+    bool any_known = false, all_plain = true, from = false, to = false;
 
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         any_known |= is_known(&names[i], type);
+        all_plain &= is_plain_name(&names[i]);
+        from |= is_word(&names[i], "from");
+        to |= is_word(&names[i], "to");
+    }
+    if (from && to && !type->edge) {
+        wk_hint(fault, "from and to are columns of edges: is it the file of another type?");
+        return;
+    }
 
     if (count == 1 && hint_at_delimiter(&names[0], fault))
         return;
-    if (!any_known && count == type->property_count + (type->edge ? 2 : 0) && list_columns(type, list, sizeof list))
+    if (!any_known && !all_plain && count == type->property_count + (type->edge ? 2 : 0) &&
+        list_columns(type, list, sizeof list))
         wk_hint(fault, "if the first line is no heading, add: --no-header --columns %s", list);
 }
