@@ -35,6 +35,7 @@ typedef struct ad_adapter {
 } ad_adapter;
 
 extern const ad_adapter ad_schema, ad_load;
+extern const ad_adapter ad_merge;
 extern const ad_adapter ad_optimize;
 extern const ad_adapter ad_index;
 extern const ad_adapter ad_mutate;

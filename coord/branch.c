@@ -183,19 +183,21 @@ sluice_status co_source_find(st_graph *graph, const char *from, const char *at, 
 }
 
 /* The branch may rely on the place only once it cannot go any more (DESIGN 2, "Relying on it"). */
-static sluice_status make_acknowledged(st_graph *graph, const co_source *source, const st_view *view,
-                                       pf_deadline deadline, sluice_error *err)
+sluice_status co_view_acknowledge(st_graph *graph, const st_view *view, pf_deadline deadline, sluice_error *err)
 {
     st_log *log = NULL;
-    if (view->incarnation != source->incarnation) /* of an ancestor: acknowledged when that fork was made */
-        return SLUICE_OK;
+    lk_lockfile *locks = NULL;
     PF_TRY(st_graph_log(graph, view->incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
     if (view->generation <= st_log_end(log).acknowledged && st_log_check_suspect(log, NULL) == SLUICE_OK)
         return SLUICE_OK;
-    PF_TRY(lk_take(source->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, deadline, err));
-    sluice_status status = co_make_reliable(graph, log, err);
-    lk_release(source->locks, LK_BYTE_PUBLISH);
+    PF_TRY(co_branch_locks(graph, view->incarnation, &locks, err));
+    sluice_status status = lk_take(locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, deadline, err);
+    if (status == SLUICE_OK) {
+        status = co_make_reliable(graph, log, err);
+        lk_release(locks, LK_BYTE_PUBLISH);
+    }
+    lk_lockfile_close(locks);
     return status;
 }
 
@@ -219,7 +221,9 @@ sluice_status co_source_hold(st_graph *graph, co_source *source, const st_view *
     PF_TRY(co_branch_locks(graph, source->incarnation, &source->locks, err));
     PF_TRY(lk_gates_take(source->locks, NULL, &key, 1, operation, deadline, &source->gates, &orphaned, err));
     PF_TRY(co_source_check(graph, source, err));
-    return make_acknowledged(graph, source, view, deadline, err);
+    if (view->incarnation != source->incarnation) /* of an ancestor: acknowledged when that fork was made */
+        return SLUICE_OK;
+    return co_view_acknowledge(graph, view, deadline, err);
 }
 
 void co_source_close(co_source *source)

@@ -38,6 +38,8 @@ sluice_status co_source_find(st_graph *graph, const char *from, const char *at, 
 /* The view that the branch begins at is acknowledged on return. */
 sluice_status co_source_hold(st_graph *graph, co_source *source, const st_view *view, const pf_id *operation,
                              pf_deadline deadline, sluice_error *err);
+/* Makes what a view shows acknowledged, so that others may rely on it. */
+sluice_status co_view_acknowledge(st_graph *graph, const st_view *view, pf_deadline deadline, sluice_error *err);
 void co_source_close(co_source *source); /* safe on a zeroed one */
 
 /* The control step of making a branch: an incarnation and a block of row ids; where a receipt is given, it gets the

@@ -55,6 +55,8 @@ struct mut_object {
     uint64_t count;              /* of a node: edges in one direction, while cardinality is checked */
     uint32_t stamp;              /* which check `count` belongs to */
     bool changed;                /* net: existed, exists, and some value differs */
+    bool keeps_id;               /* comes to be under the row id that it has elsewhere (merge) */
+    bool merged;                 /* its sides have been compared (merge) */
 };
 
 struct mut_type {
@@ -95,6 +97,9 @@ typedef struct mut_job {
     wk_fault fault; /* the least so far */
     uint64_t inserted, updated, deleted, skipped;
     uint64_t staged; /* numbers of staged names used */
+    /* Set: faults are told here, all of them, and none ends the plan (merge). */
+    void (*on_fault)(void *context, uint32_t record, sluice_status code, const char *text);
+    void *fault_context;
 } mut_job;
 
 /* Notes a fault of a record; the least by record is kept. */
@@ -145,6 +150,9 @@ sluice_status mut_new(mut_job *job, mut_type *type, mut_object **ret_object, slu
 /* The object behind a row of the base. */
 sluice_status mut_of_row(mut_job *job, mut_type *type, uint32_t fragment, uint64_t position, mut_object **ret_object,
                          sluice_error *err);
+/* The object of a key that stands in row `row` of these columns (one of row ids where the type has no key). */
+sluice_status mut_of_key(mut_job *job, mut_type *type, const st_column *const *key, uint64_t row,
+                         mut_object **ret_object, sluice_error *err);
 /* The node that row `row` of an end's column names. */
 sluice_status mut_of_end(mut_job *job, mut_type *node, const st_column *column, uint64_t row, mut_object **ret_object,
                          sluice_error *err);

@@ -364,6 +364,15 @@ sluice_status mut_find(mut_job *job, const mut_record *record, mut_object **ret_
     return find_key(job, type, ret_object, err);
 }
 
+sluice_status mut_of_key(mut_job *job, mut_type *type, const st_column *const *key, uint64_t row,
+                         mut_object **ret_object, sluice_error *err)
+{
+    PF_TRY(mut_type_need(job, type, err));
+    for (uint32_t i = 0; i < type->key_members; i++)
+        PF_TRY(st_append_from(type->keys[i], key[i], row, err));
+    return find_key(job, type, ret_object, err);
+}
+
 sluice_status mut_of_end(mut_job *job, mut_type *node, const st_column *column, uint64_t row, mut_object **ret_object,
                          sluice_error *err)
 {

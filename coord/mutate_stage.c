@@ -68,9 +68,10 @@ static sluice_status gather(table_edit *table, sluice_error *err)
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < type->object_count; i++) {
         mut_object *object = type->objects[i];
-        if (object->exists && !object->existed)
+        bool comes = object->exists && !object->existed;
+        if (comes && !object->keeps_id)
             table->inserted[table->inserted_count++] = object;
-        if (object->changed)
+        if (object->changed || (comes && object->keeps_id))
             table->changed[table->changed_count++] = object;
         if (object->changed || (object->existed && !object->exists))
             table->gone[table->gone_count++] = object->row_id;

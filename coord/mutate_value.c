@@ -21,6 +21,10 @@ void mut_fault(mut_job *job, uint32_t record, sluice_status code, const char *fm
     va_start(arguments, fmt);
     (void)vsnprintf(text, sizeof text, fmt, arguments);
     va_end(arguments);
+    if (job->on_fault) {
+        job->on_fault(job->fault_context, record, code, text);
+        return;
+    }
     wk_fault_set(&fault, code, "%s", text);
     fault.record = record;
     fault.line = job->lines[record];

@@ -252,6 +252,7 @@ static sluice_status start_plan(co_run *run, sluice_error *err)
     if (run->request.message && !(commit->message = strdup(run->request.message)))
         return pf_fail_memory(err);
     run->write.arms = run->writer->adapter->arms;
+    run->write.lineage = false;
     run->write.delta.schema_identity = view->schema_identity;
     run->write.reads.incarnation = view->incarnation;
     run->write.reads.schema_identity = view->schema_identity;
@@ -422,7 +423,7 @@ sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err
     PF_TRY(status);
     PF_TRY(PF_FAILPOINT(PREPARE_AFTER_PLAN, err));
     PF_TRY(co_run_check(run, err));
-    if (run->write.delta.edit_count == 0 && !st_delta_changes_schema(&run->write.delta))
+    if (run->write.delta.edit_count == 0 && !run->write.lineage && !st_delta_changes_schema(&run->write.delta))
         return nothing_to_do(run, err);
     PF_TRY(add_folds(run, err));
     PF_TRY(collect_tables(run, err));

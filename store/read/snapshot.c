@@ -166,6 +166,33 @@ sluice_status st_snapshot_recast(st_snapshot *from, st_schema *schema, st_snapsh
     return SLUICE_OK;
 }
 
+sluice_status st_snapshot_open_commit(st_graph *graph, const st_reach *place, st_snapshot **ret_snapshot,
+                                      sluice_error *err)
+{
+    st_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    st_log *log = NULL;
+    bool late = false, there = false;
+    sluice_status status;
+    if (!snapshot)
+        return pf_fail_memory(err);
+    snapshot->graph = graph;
+    PF_GOTO(status, done, st_graph_log(graph, place->incarnation, &log, err));
+    PF_GOTO(status, done, st_log_refresh(log, err));
+    PF_GOTO(status, done, st_view_load_at(graph, log, place->generation, place->index, &snapshot->view, err));
+    PF_GOTO(status, done, pin(snapshot, &late, err));
+    if (!late)
+        PF_GOTO(status, done, still_there(snapshot, &there, err));
+    if (!there)
+        status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu is not retained",
+                         (unsigned long long)place->generation);
+done:
+    if (status == SLUICE_OK)
+        *ret_snapshot = snapshot;
+    else
+        st_snapshot_close(snapshot);
+    return status;
+}
+
 void st_snapshot_close(st_snapshot *snapshot)
 {
     if (!snapshot)

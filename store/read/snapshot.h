@@ -24,6 +24,9 @@ bool st_place_is_plain(const char *text);
 /* Pins branch `branch` (NULL: main) at the place `at` (NULL: its head). */
 sluice_status st_snapshot_open(st_graph *graph, const char *branch, const char *at, st_snapshot **ret_snapshot,
                                sluice_error *err);
+/* Pins a commit by its place, also of a branch that has no name any more. NOT_FOUND: collected. */
+sluice_status st_snapshot_open_commit(st_graph *graph, const st_reach *place, st_snapshot **ret_snapshot,
+                                      sluice_error *err);
 void st_snapshot_close(st_snapshot *snapshot); /* NULL allowed */
 const st_view *st_snapshot_view(const st_snapshot *snapshot);
 /* The same rows as another schema of the same tables would show them: for checking a schema before it stands. Both must

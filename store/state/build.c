@@ -112,8 +112,11 @@ static sluice_status copy_commit(const st_delta *delta, st_commit *ret, sluice_e
     ret->message = NULL;
     ret->edit_count = 0;
     ret->edits = calloc((size_t)delta->edit_count + 1, sizeof(*ret->edits));
-    if (!ret->edits)
+    ret->merged = calloc((size_t)delta->commit.merged_count + 1, sizeof(*ret->merged));
+    if (!ret->edits || !ret->merged)
         return pf_fail_memory(err);
+    for (uint32_t i = 0; i < delta->commit.merged_count; i++)
+        ret->merged[i] = delta->commit.merged[i];
     if (!delta->commit.message)
         return SLUICE_OK;
     if (strlen(delta->commit.message) > ST_MESSAGE_MAX)
@@ -242,6 +245,7 @@ static sluice_status start(generation_build *build, uint32_t deltas, sluice_erro
     generation->next_row = head->next_row;
     generation->head = head->head;
     generation->head_time_us = head->head_time_us;
+    generation->merge = head->merge;
     generation->commits = calloc((size_t)deltas + 1, sizeof(*generation->commits));
     build->entries.items = calloc((size_t)head->table_count + 1, sizeof(*build->entries.items));
     if (!generation->commits || !build->entries.items)

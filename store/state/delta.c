@@ -83,6 +83,7 @@ sluice_status st_delta_encode(const st_delta *delta, pf_buffer *buffer, sluice_e
         st_json_null(&json);
     st_put_time(&json, "minted", commit->minted_us);
     st_put_id(&json, "merged", &commit->parents[1]);
+    st_merged_write(&json, commit);
     st_put_id(&json, "epoch", &commit->epoch);
     st_put_u64(&json, "inserted", commit->inserted);
     st_put_u64(&json, "updated", commit->updated);
@@ -161,6 +162,7 @@ static sluice_status read_commit(const cJSON *document, st_commit *commit, sluic
     }
     PF_TRY(st_take_time(document, "minted", &commit->minted_us, err));
     PF_TRY(st_take_id(document, "merged", &commit->parents[1], err));
+    PF_TRY(st_merged_read(document, commit, err));
     PF_TRY(st_take_id(document, "epoch", &commit->epoch, err));
     PF_TRY(st_json_get_u64(document, "inserted", &commit->inserted, err));
     PF_TRY(st_json_get_u64(document, "updated", &commit->updated, err));

@@ -17,9 +17,20 @@ void st_commit_free(st_commit *commit)
 {
     free(commit->message);
     free(commit->edits);
+    free(commit->merged);
+    commit->merged = NULL;
+    commit->merged_count = 0;
     commit->message = NULL;
     commit->edits = NULL;
     commit->edit_count = 0;
+}
+
+bool st_generation_merges(const st_generation *generation)
+{
+    for (uint32_t i = 0; i < generation->commit_count; i++)
+        if (generation->commits[i].merged_count > 0)
+            return true;
+    return false;
 }
 
 void st_generation_free(st_generation *generation)
@@ -73,6 +84,7 @@ static void write_commit(st_json *json, const st_commit *commit)
     st_put_time(json, "time", commit->time_us);
     st_put_id(json, "parent", &commit->parents[0]);
     st_put_id(json, "merged", &commit->parents[1]);
+    st_merged_write(json, commit);
     st_put_id(json, "epoch", &commit->epoch);
     st_put_u64(json, "inserted", commit->inserted);
     st_put_u64(json, "updated", commit->updated);
@@ -109,6 +121,7 @@ sluice_status st_manifest_encode(const st_generation *generation, const st_attac
     st_json_array_end(&json);
     st_pages_write(&json, generation->pages, NULL, generation->page_count);
     st_skips_write(&json, generation->skips, generation->skip_count);
+    st_put_u64(&json, "merge", generation->merge);
     st_attachments_write(&json, attachments);
     st_json_object_end(&json);
     return st_json_end(&json, true, err);
@@ -162,6 +175,7 @@ static sluice_status read_commit(const cJSON *object, st_commit *commit, sluice_
     PF_TRY(st_take_time(object, "time", &commit->time_us, err));
     PF_TRY(st_take_id(object, "parent", &commit->parents[0], err));
     PF_TRY(st_take_id(object, "merged", &commit->parents[1], err));
+    PF_TRY(st_merged_read(object, commit, err));
     PF_TRY(st_take_id(object, "epoch", &commit->epoch, err));
     PF_TRY(st_json_get_u64(object, "inserted", &commit->inserted, err));
     PF_TRY(st_json_get_u64(object, "updated", &commit->updated, err));
@@ -220,6 +234,9 @@ static sluice_status read_document(const cJSON *document, void *value, sluice_er
     PF_TRY(check_members(generation, err));
     PF_TRY(st_pages_read(document, &generation->pages, NULL, &generation->page_count, err));
     PF_TRY(st_skips_read(document, generation->number, &generation->skips, &generation->skip_count, err));
+    PF_TRY(st_json_get_u64(document, "merge", &generation->merge, err));
+    if (generation->merge >= generation->number && generation->merge > 0)
+        return damaged("a merge that is not before it", err);
     return st_attachments_read(document, ((manifest_parts *)value)->attachments, err);
 }
 

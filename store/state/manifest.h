@@ -11,6 +11,9 @@
 #define ST_ATTACHMENT_ALIGN 64u
 #define ST_NO_ATTACHMENT    UINT32_MAX
 
+/* Does the generation publish a merge? */
+bool st_generation_merges(const st_generation *generation);
+
 typedef struct st_attachment {
     uint64_t offset, length; /* within the record's attachments */
     pf_xxh128 check;
@@ -59,6 +62,7 @@ typedef struct st_opening {
     uint32_t page_count;
     st_skip *skips; /* of the continued generation */
     uint32_t skip_count;
+    uint64_t merge;    /* as of a view of the continued generation */
     uint32_t receipts; /* the attachment that holds the table */
 } st_opening;
 

@@ -10,6 +10,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+void st_merged_write(st_json *json, const st_commit *commit)
+{
+    if (commit->merged_count == 0)
+        return;
+    st_json_name(json, "ancestry");
+    st_json_array(json);
+    for (uint32_t i = 0; i < commit->merged_count; i++) {
+        st_json_object(json);
+        st_put_u64(json, "incarnation", commit->merged[i].incarnation);
+        st_put_u64(json, "generation", commit->merged[i].generation);
+        st_put_number(json, "index", commit->merged[i].index);
+        st_json_object_end(json);
+    }
+    st_json_array_end(json);
+}
+
+sluice_status st_merged_read(const cJSON *object, st_commit *commit, sluice_error *err)
+{
+    const cJSON *list = NULL, *item = NULL;
+    void *merged = NULL;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "ancestry"))
+        return pf_id_is_nil(&commit->parents[1]) ? SLUICE_OK
+                                                 : pf_fail(err, SLUICE_CORRUPT, "a merge without its ancestry");
+    PF_TRY(st_take_list(object, "ancestry", sizeof(*commit->merged), &list, &merged, err));
+    commit->merged = merged;
+    cJSON_ArrayForEach(item, list)
+    {
+        st_reach *reach = &commit->merged[commit->merged_count++];
+        PF_TRY(st_json_get_u64(item, "incarnation", &reach->incarnation, err));
+        PF_TRY(st_json_get_u64(item, "generation", &reach->generation, err));
+        PF_TRY(st_take_small(item, "index", &reach->index, err));
+        if (reach->incarnation == 0 || reach->generation == 0)
+            return pf_fail(err, SLUICE_CORRUPT, "a merge's ancestry names no place");
+    }
+    return !pf_id_is_nil(&commit->parents[1]) && commit->merged_count > 0
+               ? SLUICE_OK
+               : pf_fail(err, SLUICE_CORRUPT, "an ancestry of no merge");
+}
+
 static sluice_status damaged(const char *what, sluice_error *err)
 {
     return pf_fail(err, SLUICE_CORRUPT, "a manifest is damaged: %s", what);

@@ -22,5 +22,8 @@ sluice_status st_skips_next(uint64_t number, const pf_sha256 *digest, const st_s
 void st_attachments_write(st_json *json, const st_attachments *attachments);
 sluice_status st_attachments_read(const cJSON *document, st_attachments *ret_attachments, sluice_error *err);
 void st_commit_free(st_commit *commit);
+/* "ancestry" of a merge commit; nothing for another. */
+void st_merged_write(st_json *json, const st_commit *commit);
+sluice_status st_merged_read(const cJSON *object, st_commit *commit, sluice_error *err);
 
 #endif

@@ -54,6 +54,7 @@ sluice_status st_opening_encode(const st_opening *opening, const st_attachments 
     write_fork(&json, &opening->fork);
     st_pages_write(&json, opening->pages, opening->places, opening->page_count);
     st_skips_write(&json, opening->skips, opening->skip_count);
+    st_put_u64(&json, "merge", opening->merge);
     st_put_number(&json, "receipts", opening->receipts);
     st_attachments_write(&json, attachments);
     st_json_object_end(&json);
@@ -91,6 +92,7 @@ static sluice_status read_document(const cJSON *document, void *value, sluice_er
     PF_TRY(read_fork(document, &opening->fork, err));
     PF_TRY(st_pages_read(document, &opening->pages, &opening->places, &opening->page_count, err));
     PF_TRY(st_skips_read(document, opening->number, &opening->skips, &opening->skip_count, err));
+    PF_TRY(st_json_get_u64(document, "merge", &opening->merge, err));
     PF_TRY(st_take_small(document, "receipts", &opening->receipts, err));
     return st_attachments_read(document, ((manifest_parts *)value)->attachments, err);
 }
@@ -214,6 +216,7 @@ static sluice_status start(opening_build *build, const st_view *view, sluice_err
     for (uint32_t k = 0; k < view->skip_count; k++)
         opening->skips[k] = view->skips[k];
     opening->skip_count = view->skip_count;
+    opening->merge = view->merge;
     return SLUICE_OK;
 }
 

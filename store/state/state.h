@@ -132,6 +132,12 @@ typedef struct st_commit_edit { /* how the commit names an edit */
     uint64_t rows, bytes; /* added */
 } st_commit_edit;
 
+/* How far a history reaches into the log of one branch: to this commit, and so to all before it there. */
+typedef struct st_reach {
+    uint64_t incarnation, generation;
+    uint32_t index;
+} st_reach;
+
 #define ST_ACTOR_MAX   64
 #define ST_MESSAGE_MAX 1024
 typedef struct st_commit {
@@ -144,6 +150,10 @@ typedef struct st_commit {
     char *message; /* NULL: none (owned) */
     int64_t minted_us, time_us;
     pf_id parents[2]; /* nil: none */
+    /* A merge: where parents[1] stands, then how far its history reaches into other branches' logs; what lies before
+     * the place that it names in main's is left out (store/state/ancestry.h). Owned. */
+    st_reach *merged;
+    uint32_t merged_count;
     pf_id epoch;
     uint64_t inserted, updated, deleted;
     uint64_t rejected; /* rows of the input that a skipping load left out */
@@ -211,6 +221,7 @@ typedef struct st_view {
     uint32_t page_count;
     st_skip *skips; /* [k]: see st_skip */
     uint32_t skip_count;
+    uint64_t merge; /* the newest generation up to this one that publishes a merge; 0: none does */
 } st_view;
 #define ST_INDEX_LAST UINT32_MAX
 /* The branch's newest state (log refreshed by the caller or by `refresh`). */
@@ -282,6 +293,7 @@ typedef struct st_generation {
     uint32_t page_count;
     st_skip *skips;
     uint32_t skip_count;
+    uint64_t merge; /* the newest generation before this one that publishes a merge; 0: none does */
 } st_generation;
 sluice_status st_generation_decode(const st_record *record, st_generation *ret_generation, sluice_error *err);
 void st_generation_free(st_generation *generation);

@@ -179,6 +179,7 @@ static void take_generation(st_view *view, st_generation *generation, const st_r
     view->page_count = generation->page_count;
     view->skips = generation->skips;
     view->skip_count = generation->skip_count;
+    view->merge = st_generation_merges(generation) ? generation->number : generation->merge;
     generation->pages = NULL;
     generation->skips = NULL;
 }
@@ -196,6 +197,7 @@ static void take_opening(st_view *view, st_opening *opening, const st_record *re
     view->page_count = opening->page_count;
     view->skips = opening->skips;
     view->skip_count = opening->skip_count;
+    view->merge = opening->merge;
     opening->skips = NULL;
 }
 
@@ -284,6 +286,10 @@ static sluice_status advance(st_graph *graph, const st_record *record, const st_
         return pf_fail_memory(err);
     memcpy(view->skips, generation->skips, generation->skip_count * sizeof(*view->skips));
     view->skip_count = generation->skip_count;
+    view->merge = generation->merge;
+    for (uint32_t i = 0; i <= index; i++)
+        if (generation->commits[i].merged_count > 0)
+            view->merge = generation->number;
     return SLUICE_OK;
 }
 

@@ -136,8 +136,9 @@ static void a_manifest_is_the_golden_one(void **state)
     ASSERT_OK(st_log_read(fixture->log, 1, &record, &err));
     cJSON *document = NULL;
     ASSERT_OK(st_json_parse(record.manifest, record.manifest_length, &document, &err));
-    static const char *const names[] = {"format",    "incarnation", "number",  "schema", "head",  "time",
-                                        "row_block", "next_row",    "commits", "pages",  "skips", "attachments"};
+    static const char *const names[] = {"format", "incarnation", "number",     "schema",  "head",
+                                        "time",   "row_block",   "next_row",   "commits", "pages",
+                                        "skips",  "merge",       "attachments"};
     const cJSON *item = document->child;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++, item = item->next)
         assert_string_equal(item->string, names[i]);

@@ -1,0 +1,57 @@
+/*
+ * The inside of merges.
+ *
+ *   merge.c           the job: source, histories, what kind of merge it is; the plan as a whole
+ *   merge_rows.c      objects that the source changed, compared with the target's; what comes of them
+ *   merge_conflict.c  the list of conflicts
+ *
+ * What the source did goes into the model of mutations (mutate_job.h), on top of the target's head, which then checks
+ * the rules on the net effect and makes the edits.
+ */
+#ifndef COORD_MERGE_JOB_H
+#define COORD_MERGE_JOB_H
+
+#include "coord/merge.h"
+#include "coord/mutate_job.h"
+#include "store/read/diff.h"
+#include "store/state/ancestry.h"
+
+typedef struct mrg_side { /* the source, or a state that both sides come from */
+    st_snapshot *snapshot;
+    /* of the table at hand: */
+    const st_type_def *def; /* NULL: it is not there */
+    st_table_reader *reader;
+    int *columns; /* per column of the target's layout: this side's, -1: it has no such property */
+} mrg_side;
+
+#define MRG_BASES_MAX 16u
+
+typedef struct mrg_job {
+    mut_job mut; /* of the target */
+    const co_merge_options *options;
+    co_merge_result *result;
+    mrg_side source;
+    st_history source_history;
+    uint64_t source_incarnation;
+    mrg_side bases[MRG_BASES_MAX];
+    uint32_t base_count;
+    mut_object **by_record; /* which object a record of the model is: from 1 */
+    uint32_t record_count, record_room;
+    sluice_status failed; /* in a callback that cannot say so */
+} mrg_job;
+
+/* merge_rows.c */
+sluice_status mrg_compare_table(mrg_job *job, uint32_t type, sluice_error *err);
+/* The commit that last wrote the row. */
+sluice_status mrg_row_commit(st_table_reader *reader, uint32_t fragment, uint64_t position, pf_id *ret_commit,
+                             sluice_error *err);
+
+/* merge_conflict.c */
+sluice_status mrg_conflict(mrg_job *job, co_conflict_kind kind, const mut_object *object, const char *property,
+                           const pf_id *ours, const pf_id *theirs, const char *text, sluice_error *err);
+sluice_status mrg_schema_conflict(mrg_job *job, const char *text, sluice_error *err);
+void mrg_conflicts_drop(co_merge_result *result);
+/* For faults of the model. */
+void mrg_on_fault(void *context, uint32_t record, sluice_status code, const char *text);
+
+#endif
