@@ -8,7 +8,7 @@
 #include "coord/roots.h"
 #include "coord/recovery.h"
 #include "platform/check.h"
-#include "store/state/lineage.h"
+#include "store/state/ancestry.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,6 +64,14 @@ static sluice_status on_scope(void *context, const co_scope *scope, sluice_error
     return scope->visible ? add(context, scope->incarnation, err) : SLUICE_OK;
 }
 
+static bool has_folder(st_graph *graph, uint64_t incarnation)
+{
+    char folder[64];
+    pf_stat stat;
+    st_branch_folder(incarnation, folder);
+    return pf_stat_path(st_graph_volume(graph), folder, &stat, NULL) == SLUICE_OK;
+}
+
 typedef struct pin_walk {
     st_graph *graph;
     co_roots *roots;
@@ -94,7 +102,32 @@ static sluice_status on_folder(void *context, uint64_t incarnation, sluice_error
     return is_free ? SLUICE_OK : add(walk->roots, incarnation, err);
 }
 
-/* Everything that a root was forked from, until none is new. Who makes a branch keeps the one that it forks from. */
+/* What a branch has merged and main has not: where it met with another one may lie there (LESSONS G-01). Branches that
+ * main has merged are not needed for that any more. */
+static sluice_status add_merged(st_graph *graph, st_log *log, co_roots *roots, sluice_error *err)
+{
+    st_view *view = NULL;
+    st_history history = {0};
+    st_reach *reaches = NULL;
+    uint32_t count = 0;
+    sluice_status status;
+    PF_GOTO(status, done, st_view_load(graph, log, true, &view, err));
+    if (view->merge == 0)
+        goto done;
+    PF_GOTO(status, done, st_history_of(graph, view, &history, err));
+    PF_GOTO(status, done, st_history_reduce(graph, &history, &reaches, &count, err));
+    for (uint32_t i = 0; i < count; i++)
+        if (has_folder(graph, reaches[i].incarnation)) /* else it went before this branch began to need it */
+            PF_GOTO(status, done, add(roots, reaches[i].incarnation, err));
+done:
+    free(reaches);
+    st_history_free(&history);
+    st_view_free(view);
+    return status;
+}
+
+/* Everything that a root was forked from or has merged, until none is new. Who makes a branch keeps the one that it
+ * forks from. */
 static sluice_status add_parents(st_graph *graph, co_roots *roots, sluice_error *err)
 {
     for (uint32_t i = 0; i < roots->count; i++) {
@@ -106,6 +139,8 @@ static sluice_status add_parents(st_graph *graph, co_roots *roots, sluice_error 
         sluice_status status = st_graph_log(graph, roots->incarnations[i], &log, &local);
         if (status == SLUICE_OK)
             status = st_log_fork(log, &fork, &local);
+        if (status == SLUICE_OK)
+            status = add_merged(graph, log, roots, &local);
         if (status != SLUICE_OK && !co_roots_may_be_half_made(roots, i)) {
             if (err)
                 *err = local;

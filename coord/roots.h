@@ -2,9 +2,10 @@
  * The branch incarnations that something living reaches: what collection and verify go through besides the names.
  *
  * Roots are every branch behind a ref, every branch that an intent makes (its ref may come by recovery), every branch
- * with a pinned reader, every branch with a checkpoint, and whatever any of these was forked from: their state and
- * history lie in its log. A folder branches/<incarnation> that is none of these is litter of a dead creator, or a
- * deleted branch that nothing leads into any more.
+ * with a pinned reader, every branch with a checkpoint, whatever any of these was forked from (their state and history
+ * lie in its log), and what it has merged and main has not (its next merge may begin there). A folder
+ * branches/<incarnation> that is none of these is litter of a dead creator, or a deleted branch that nothing leads into
+ * any more.
  */
 #ifndef COORD_ROOTS_H
 #define COORD_ROOTS_H

@@ -11,7 +11,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LATER = {
-    "R157": "merge", "R171": "upsert",
     "R163": "merge and schema changes",
 }
 HEAVY = ["R001", "R003", "R011", "R031", "R088"]    # many rows: whole, but not in small pieces, and not under sanitizers
