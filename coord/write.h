@@ -87,7 +87,7 @@ typedef struct co_write {
     ad_effect *effects; /* visible by themselves; malloc'd */
     uint32_t effect_count;
     bool lineage; /* publishes a commit also without an edit: its parents are what it says (merge) */
-    bool arms; /* the adapter's, unless the plan knows better: a plan that staged something sets it */
+    bool arms;    /* the adapter's, unless the plan knows better: a plan that staged something sets it */
 } co_write;
 /* For a plan that comes to stage something in a write that began without an attempt: makes one, which ends with the
  * write. Does nothing when there is one. */

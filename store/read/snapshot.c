@@ -183,8 +183,8 @@ sluice_status st_snapshot_open_commit(st_graph *graph, const st_reach *place, st
     if (!late)
         PF_GOTO(status, done, still_there(snapshot, &there, err));
     if (!there)
-        status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu is not retained",
-                         (unsigned long long)place->generation);
+        status =
+            pf_fail(err, SLUICE_NOT_FOUND, "generation %llu is not retained", (unsigned long long)place->generation);
 done:
     if (status == SLUICE_OK)
         *ret_snapshot = snapshot;

@@ -153,9 +153,8 @@ char *content(st_graph *graph, const char *branch)
         length += strlen(all.items[i]) + 1;
     char *text = calloc(1, length);
     assert_non_null(text);
-    for (size_t i = 0; i < all.count; i++) {
-        strcat(text, all.items[i]);
-        strcat(text, "\n");
+    for (size_t i = 0, at = 0; i < all.count; i++) {
+        at += (size_t)snprintf(text + at, length - at, "%s\n", all.items[i]);
         free(all.items[i]);
     }
     free(all.items);
