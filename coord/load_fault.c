@@ -14,6 +14,7 @@ typedef struct key_words { /* what a record says about a key */
     const load_job *job;
     uint32_t input;
     const wk_run_plan *plan;
+    bool of_names;    /* the load-local name, rather than a key */
     uint32_t column;  /* the first input column of the key */
     char names[256];  /* "column id", "columns from, to" */
     char values[400]; /* "\"7\"", "\"7\", \"x\"" */
@@ -48,7 +49,11 @@ static void take_words(key_words *words, wk_record *record)
         for (uint32_t member = 0; member < ST_KEY_MEMBERS_MAX; member++)
             for (uint32_t i = 0; i < record->kept; i++) {
                 const wk_target *target = &mapping->targets[i];
-                if (target->column != words->plan->columns[k])
+                if (words->of_names
+                        ? target->names == WK_NAMES_ROW && member == 0
+                        : target->names >= WK_NAMES_FROM && member == 0 && target->column == words->plan->columns[k])
+                    add_field(words, record, i);
+                if (words->of_names || target->column != words->plan->columns[k])
                     continue;
                 if ((target->kind == WK_TARGET_COLUMN && member == 0) ||
                     (target->kind == WK_TARGET_MEMBER && target->member == member))
@@ -106,7 +111,7 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
     switch (probe->rule) {
     case WK_RULE_KEY:
     case WK_RULE_IDENTITY: {
-        const char *what = probe->rule == WK_RULE_KEY ? "the key" : "the edge";
+        const char *what = probe->of_names ? "the name" : probe->rule == WK_RULE_KEY ? "the key" : "the edge";
         if (event->other_in_base) {
             wk_fault_set(fault, SLUICE_KEY_CONFLICT, "%s %s: %s %s exists already in type %s", columns, names, what,
                          values, probe->type->name);
@@ -125,8 +130,12 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
                          values, other);
         break;
     case WK_RULE_ENDS:
-        wk_fault_set(fault, SLUICE_CONSTRAINT_ENDPOINT, "%s %s: there is no %s with the key %s (edge type %s)", columns,
-                     names, probe->node->name, values, probe->type->name);
+        wk_fault_set(fault, SLUICE_CONSTRAINT_ENDPOINT, "%s %s: there is no %s with the %s %s (edge type %s)", columns,
+                     names, probe->node->name,
+                     probe->node_named             ? "name"
+                     : probe->node->key_count == 0 ? "row id"
+                                                   : "key",
+                     values, probe->type->name);
         break;
     case WK_RULE_COUNTS:
         wk_fault_set(fault, SLUICE_CONSTRAINT_CARDINALITY,
@@ -145,8 +154,10 @@ sluice_status load_fault_of_record(load_job *job, const wk_event *event, wk_reco
                                    sluice_error *err)
 {
     const wk_probe *probe = &job->plan.probes[event->probe];
-    key_words words = {
-        .job = job, .input = load_probe_rows(job, probe)->items[event->item].argument, .plan = &probe->plan};
+    key_words words = {.job = job,
+                       .input = load_probe_rows(job, probe)->items[event->item].argument,
+                       .plan = &probe->plan,
+                       .of_names = probe->of_names};
     char other[WK_FAULT_TEXT] = "";
 
     *ret_fault = (wk_fault){0};

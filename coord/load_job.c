@@ -69,6 +69,12 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
         return load_reject_task(job, index, err);
     if (phase == LOAD_COMPLETE)
         return load_complete_task(job, index, err);
+    if (phase >= LOAD_NAMED) {
+        uint32_t input, chunk;
+        PF_TRY(load_payload_get(job, phase - LOAD_NAMED, err));
+        load_find_chunk(job, index, &input, &chunk);
+        return job->files[input].columns.names_rows ? load_row_task(job, index, err) : SLUICE_OK;
+    }
     if (phase >= LOAD_PROBES)
         return load_probe_task(job, phase, index, err);
     PF_TRY(load_payload_get(job, phase - LOAD_ROWS, err));
@@ -97,10 +103,12 @@ static sluice_status make_payload(void *context, co_write *write, sluice_error *
     if (done)
         return SLUICE_OK;
     PF_TRY(load_payload_begin(job, st_snapshot_view(write->base), err));
+    PF_TRY(load_names_run(job, executor, err));
     PF_TRY(executor->run(executor->context, LOAD_ROWS + job->payload.number, job->chunk_count, err));
     PF_TRY(load_inputs_check(job, err));
     load_catalogue_drop(job);
     PF_TRY(load_catalogue_get(job, err));
+    write->attempt->litter |= job->names.set_count > 0; /* names are staged and not kept */
     for (uint32_t i = 0; i < job->catalogue.count; i++)
         write->attempt->litter |= job->catalogue.items[i].tries > 0;
     return load_sync_folders(job, &job->catalogue, err);

@@ -7,6 +7,7 @@
  *   | LOAD_BOUNDARIES | one chunk of one input    | its lanes, lines and digest              |
  *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
  *   | LOAD_COMPLETE   | one chunk, of an upsert   | what its rows became (load_upsert.c)     |
+ *   | LOAD_NAMED + s  | as LOAD_ROWS, but only of inputs that name their rows (load_names.c)  |
  *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
  *   | LOAD_REJECTS    | one chunk of one input    | the rows left out of it, in words        |
  *
@@ -21,7 +22,9 @@
 #include "coord/branch_impl.h"
 #include "coord/load.h"
 #include "platform/user_file.h"
+#include "worker/ingest/format.h"
 #include "worker/ingest/probe.h"
+#include "worker/ingest/stage.h"
 
 #define LOAD_BOUNDARIES 1u
 #define LOAD_SPOOL      48u
@@ -29,6 +32,7 @@
 #define LOAD_ROWS       2u /* + number of the payload */
 #define LOAD_PAYLOADS   32u
 #define LOAD_PROBES     64u /* + rule */
+#define LOAD_NAMED      96u /* + number of the payload */
 #define LOAD_REJECTS    80u
 
 typedef struct load_input {
@@ -68,6 +72,7 @@ typedef struct load_file { /* an input, once its chunks are known */
     wk_shape shape;
     wk_columns columns; /* under the payload's schema */
     wk_fault fault;     /* of its header; then it has no mapping */
+    char *spaces[3];    /* of load-local names: of its rows, its ends; NULL: none is said */
 } load_file;
 
 typedef struct load_payload {
@@ -76,6 +81,21 @@ typedef struct load_payload {
     pf_sha256 identity;
     st_schema *schema;
 } load_payload;
+
+/* Load-local names (load_names.c), under the payload's schema. */
+typedef struct load_name_set { /* of one node type */
+    const st_type_def *node;
+    wk_name_type type;
+    wk_names names;
+} load_name_set;
+typedef struct load_names {
+    load_name_set *sets;
+    uint32_t set_count;
+    bool wanted; /* edges of the load use them: the rows get their ids from `block` */
+    bool ready;  /* from here on: */
+    uint64_t block;
+    wk_catalogue catalogue; /* the names of each task's rows, by the number of the task */
+} load_names;
 
 typedef struct load_plan {
     bool ready;
@@ -112,6 +132,7 @@ typedef struct load_job {
     uint32_t chunk_count; /* of all files */
     bool has_places;
     load_payload payload;
+    load_names names;
     bool has_catalogue;
     wk_catalogue catalogue;
     load_plan plan;
@@ -157,6 +178,9 @@ wk_chunk_view load_chunk_view(const load_job *job, uint32_t input, uint32_t chun
 sluice_status load_payload_begin(load_job *job, const st_view *base, sluice_error *err);
 sluice_status load_payload_get(load_job *job, uint32_t number, sluice_error *err);
 void load_payload_drop(load_job *job);
+/* What a row task left. The buffer is scratch. */
+sluice_status load_staged_get(load_job *job, uint32_t task, pf_buffer *buffer, wk_staged *ret_staged,
+                              sluice_error *err);
 sluice_status load_row_task(load_job *job, uint32_t task, sluice_error *err);
 sluice_status load_catalogue_get(load_job *job, sluice_error *err);
 void load_catalogue_drop(load_job *job);
@@ -228,12 +252,27 @@ sluice_status load_rejects_open(const load_spec *spec, pf_output **ret_output, s
 /* Writes down or says every row left out by the plan of this commit, closes the file, and fills the result. */
 sluice_status load_rejects_tell(const load_spec *spec, const wk_spool *spool, const pf_id *commit, pf_output *output,
                                 co_load_result *result, sluice_error *err);
+/* load_names.c: load-local names of nodes without a key */
+sluice_status load_names_find(load_job *job, sluice_error *err); /* once the columns of all nodes are known */
+void load_names_name_ends(load_job *job, uint32_t input);        /* before those of an edge are */
+sluice_status load_names_spaces(load_job *job, sluice_error *err);
+void load_names_drop(load_job *job);
+const load_name_set *load_names_of(const load_job *job, const st_type_def *node); /* NULL: its rows have none */
+sluice_status load_names_put(load_job *job, uint32_t task, const wk_staged *names, sluice_error *err);
+sluice_status load_names_get(load_job *job, sluice_error *err);
+/* Stages the inputs that name rows and takes the row ids for them. */
+sluice_status load_names_run(load_job *job, wk_executor *executor, sluice_error *err);
+sluice_status load_names_apply(load_job *job, sluice_error *err); /* the ids, to the catalogue */
+sluice_status load_names_probes(load_job *job, sluice_error *err);
+
 /* load_upsert.c: loads that complete their rows from the base */
 bool load_completes(const load_job *job);
 const wk_catalogue *load_plan_rows(const load_job *job); /* what the plan adds: the catalogue, or what it became */
 /* The rows that a probe is about. */
 static inline const wk_catalogue *load_probe_rows(const load_job *job, const wk_probe *probe)
 {
+    if (probe->of_names)
+        return &job->names.catalogue;
     return probe->as_staged ? &job->catalogue : load_plan_rows(job);
 }
 void load_absent_name(const load_job *job, uint32_t task, char ret_name[WK_SPOOL_NAME]);

@@ -32,12 +32,31 @@ static sluice_status map_columns(load_job *job, uint32_t number, sluice_error *e
     return SLUICE_OK;
 }
 
+/* Nodes first: what edges name depends on how nodes are named. */
+static sluice_status map_all(load_job *job, sluice_error *err)
+{
+    for (uint32_t i = 0; i < job->spec->input_count; i++)
+        if (!job->files[i].columns.type->edge)
+            PF_TRY(map_columns(job, i, err));
+    PF_TRY(load_names_find(job, err));
+    for (uint32_t i = 0; i < job->spec->input_count; i++)
+        if (job->files[i].columns.type->edge) {
+            load_names_name_ends(job, i);
+            PF_TRY(map_columns(job, i, err));
+        }
+    return load_names_spaces(job, err);
+}
+
 void load_payload_drop(load_job *job)
 {
     for (uint32_t i = 0; job->files && i < job->spec->input_count; i++) {
         wk_mapping_free(&job->files[i].columns.mapping);
         job->files[i].columns = (wk_columns){0};
+        for (unsigned w = 0; w < 3; w++)
+            free(job->files[i].spaces[w]);
+        memset(job->files[i].spaces, 0, sizeof job->files[i].spaces);
     }
+    load_names_drop(job);
     st_schema_free(job->payload.schema);
     job->payload = (load_payload){0};
     load_catalogue_drop(job);
@@ -72,8 +91,8 @@ sluice_status load_payload_get(load_job *job, uint32_t number, sluice_error *err
                                      job->spec->inputs[i].type);
             goto done;
         }
-        PF_GOTO(status, done, map_columns(job, i, err));
     }
+    PF_GOTO(status, done, map_all(job, err));
     job->payload.number = number;
     job->payload.ready = true;
 done:
@@ -156,11 +175,30 @@ static void advance(void *context, uint64_t rows, uint64_t bytes)
         job->executor->advance(job->executor->context, rows, bytes);
 }
 
+/* What load-local names a chunk has to do with. */
+static sluice_status use_names(load_job *job, const load_file *file, wk_stage *request, sluice_error *err)
+{
+    const wk_columns *columns = &file->columns;
+    const st_schema *schema = job->payload.schema;
+
+    if (columns->names_rows)
+        request->name_type = &load_names_of(job, columns->type)->type;
+    for (unsigned end = 0; end < 2; end++)
+        if (columns->named[end]) {
+            PF_TRY(load_names_get(job, err));
+            request->ends[end] =
+                &load_names_of(job, &schema->types[end == 0 ? columns->type->from : columns->type->to])->names;
+        }
+    return SLUICE_OK;
+}
+
 static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_t chunk, wk_staged *ret_staged,
                            sluice_error *err)
 {
     const load_file *file = &job->files[input];
     bool behind = false;
+    wk_staged names = {.table = file->columns.type->table, .argument = input, .chunk = chunk};
+    sluice_status status;
     char absent[WK_SPOOL_NAME];
 
     *ret_staged = (wk_staged){.table = file->columns.type->table, .argument = input, .chunk = chunk};
@@ -184,7 +222,13 @@ static sluice_status stage(load_job *job, uint32_t task, uint32_t input, uint32_
                         .absent = load_completes(job) ? absent : NULL,
                         .advance = advance,
                         .advance_context = job};
-    return wk_stage_chunk(&request, ret_staged, err);
+    request.ret_names = &names;
+    PF_TRY(use_names(job, file, &request, err));
+    status = wk_stage_chunk(&request, ret_staged, err);
+    if (status == SLUICE_OK && request.name_type)
+        status = load_names_put(job, task, &names, err);
+    wk_staged_free(&names);
+    return status;
 }
 
 static sluice_status leave_result(load_job *job, uint32_t task, const char *name, const wk_staged *staged,
@@ -244,6 +288,18 @@ void load_catalogue_drop(load_job *job)
     job->has_catalogue = false;
 }
 
+sluice_status load_staged_get(load_job *job, uint32_t task, pf_buffer *buffer, wk_staged *ret_staged, sluice_error *err)
+{
+    char name[WK_SPOOL_NAME];
+    bool found = false;
+
+    staged_name(job->payload.number, task, name);
+    PF_TRY(wk_spool_get(&job->spool, name, buffer, &found, err));
+    if (!found)
+        return pf_fail(err, SLUICE_INTERNAL, "the result of row task %u is missing", task);
+    return wk_staged_decode(buffer->data, buffer->length, ret_staged, err);
+}
+
 sluice_status load_catalogue_get(load_job *job, sluice_error *err)
 {
     pf_buffer buffer = {0};
@@ -256,17 +312,10 @@ sluice_status load_catalogue_get(load_job *job, sluice_error *err)
     if (job->catalogue.items == NULL)
         return pf_fail_memory(err);
     for (uint32_t task = 0; task < job->chunk_count; task++) {
-        char name[WK_SPOOL_NAME];
-        bool found = false;
-        staged_name(job->payload.number, task, name);
-        PF_GOTO(status, done, wk_spool_get(&job->spool, name, &buffer, &found, err));
-        if (!found) {
-            status = pf_fail(err, SLUICE_INTERNAL, "the result of row task %u is missing", task);
-            goto done;
-        }
-        PF_GOTO(status, done, wk_staged_decode(buffer.data, buffer.length, &job->catalogue.items[task], err));
+        PF_GOTO(status, done, load_staged_get(job, task, &buffer, &job->catalogue.items[task], err));
         job->catalogue.count++;
     }
+    PF_GOTO(status, done, load_names_apply(job, err));
     job->has_catalogue = true;
 done:
     pf_buffer_free(&buffer);

@@ -29,14 +29,18 @@ typedef struct wk_columns { /* of an input, under a schema */
     const st_schema *schema;
     const st_type_def *type;
     bool ignore_unknown;
-    bool partial;       /* columns may be missing: the rows are completed from the base (worker/ingest/complete.h) */
-    wk_mapping mapping; /* where all records have the same columns; else each record has its own */
+    bool partial;          /* columns may be missing: the rows are completed from the base (worker/ingest/complete.h) */
+    bool names_rows;       /* its rows have load-local names, */
+    bool named[2];         /* its ends are load-local names, */
+    const char *spaces[3]; /* of the rows, of the ends: put before the names (NULL: nothing) */
+    wk_mapping mapping;    /* where all records have the same columns; else each record has its own */
 } wk_columns;
 
 /* For wk_mapping_make. */
 static inline unsigned wk_columns_allow(const wk_columns *columns)
 {
-    return (columns->ignore_unknown ? WK_MAP_UNKNOWN : 0) | (columns->partial ? WK_MAP_PARTIAL : 0);
+    return (columns->ignore_unknown ? WK_MAP_UNKNOWN : 0) | (columns->partial ? WK_MAP_PARTIAL : 0) |
+           (columns->named[0] ? WK_MAP_NAMED_FROM : 0) | (columns->named[1] ? WK_MAP_NAMED_TO : 0);
 }
 
 typedef struct wk_chunk_view { /* where the records of a chunk are */

@@ -193,7 +193,7 @@ static void check_types(const st_arrow_input *input, const wk_columns *columns, 
                          st_arrow_field_text(field, text), st_type_name(spec->type));
             (void)snprintf(fault->hint, sizeof fault->hint, "cast the column to %s first, or leave it out of the file",
                            spec->type == ST_STRUCT ? "a struct of the key's members" : st_type_name(spec->type));
-        } else if (target->kind != WK_TARGET_IGNORE &&
+        } else if ((target->kind != WK_TARGET_IGNORE || target->names != WK_NAMES_NOTHING) &&
                    (!st_arrow_field_is_flat(field) ||
                     (target->kind == WK_TARGET_LABEL && st_arrow_field_class(field) != ST_CLASS_TEXT)))
             wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %u (\"%s\"): Arrow's %s is no text", i + 1,
@@ -278,7 +278,8 @@ static sluice_status open_rows(arrow_reader *r, sluice_error *err)
         return pf_fail_memory(err);
     }
     for (uint32_t i = 0; i < fields; i++) {
-        bool wanted = r->mapping->targets[i].kind != WK_TARGET_IGNORE;
+        const wk_target *target = &r->mapping->targets[i];
+        bool wanted = target->kind != WK_TARGET_IGNORE || target->names != WK_NAMES_NOTHING;
         r->slots[i] = wanted ? count : NO_SLOT;
         if (wanted)
             leaves[count++] = i;

@@ -116,6 +116,13 @@ static bool take_dotted(resolver *r, uint32_t field, const wk_name *name)
     return false;
 }
 
+/* A column that names its rows for the edges of the load; it may fill a property, too. */
+static void name_row(resolver *r, uint32_t field, const wk_name *name)
+{
+    if (!r->fault->present && fill(r, field, &r->local_id, name) && !r->type->edge)
+        r->mapping->targets[field].names = WK_NAMES_ROW;
+}
+
 /* A name without a colon, taken as it stands. False: not known (yet). */
 static bool take_plain(resolver *r, uint32_t field, const wk_name *name)
 {
@@ -127,7 +134,7 @@ static bool take_plain(resolver *r, uint32_t field, const wk_name *name)
     else if (property != UNFILLED)
         take_column(r, field, property + (type->edge ? 2 : 0), name);
     else if (text_is(name, "_row_id") && (type->edge ? type->identity == ST_EDGE_PARALLEL : type->key_count == 0))
-        (void)fill(r, field, &r->local_id, name); /* a name for this load only: not kept */
+        name_row(r, field, name); /* not kept */
     else if (!type->edge || !take_dotted(r, field, name))
         return false;
     return true;
@@ -172,10 +179,12 @@ static void take_id(resolver *r, uint32_t field, const wk_name *name, const wk_n
 
     if (r->type->edge)
         refuse(r, field, "gives an id to an edge", whole);
-    else if (property != UNFILLED)
+    else if (r->type->key_count == 0) {
+        if (property != UNFILLED)
+            take_column(r, field, property, whole);
+        name_row(r, field, whole);
+    } else if (property != UNFILLED)
         take_column(r, field, property, whole);
-    else if (r->type->key_count == 0)
-        (void)fill(r, field, &r->local_id, whole);
     else if (r->type->key_count == 1)
         take_column(r, field, r->type->key[0], whole);
     else
@@ -263,6 +272,19 @@ static void resolve(resolver *r, const wk_name *names, uint32_t count, bool igno
         r->mapping->targets[i].kind = WK_TARGET_IGNORE;
         if (!take_synonym(r, i, &name) && !ignore_unknown)
             unknown(r, i, &name);
+    }
+}
+
+/* Ends that are load-local names: their texts are not read as keys. */
+static void name_ends(resolver *r, unsigned allow)
+{
+    for (uint32_t i = 0; i < r->mapping->field_count; i++) {
+        wk_target *target = &r->mapping->targets[i];
+        if (!r->type->edge || target->kind != WK_TARGET_COLUMN || target->column > 1 ||
+            (allow & (target->column == 0 ? WK_MAP_NAMED_FROM : WK_MAP_NAMED_TO)) == 0)
+            continue;
+        target->kind = WK_TARGET_IGNORE;
+        target->names = target->column == 0 ? WK_NAMES_FROM : WK_NAMES_TO;
     }
 }
 
@@ -366,6 +388,7 @@ sluice_status wk_mapping_make(const st_schema *schema, const st_type_def *type, 
     PF_GOTO(status, done, copy_names(ret_mapping, names, count, err));
     resolve(&r, names, count, (allow & WK_MAP_UNKNOWN) != 0);
     check_repeated(&r, names, count);
+    name_ends(&r, allow);
     if (!ret_fault->present)
         check_missing(&r, (allow & WK_MAP_PARTIAL) != 0);
 done:

@@ -23,8 +23,12 @@ typedef enum wk_target_kind {
     WK_TARGET_NAMELESS /* must be empty */
 } wk_target_kind;
 
+/* What a column names, by a load-local name (worker/ingest/names.h); beside what it is. */
+typedef enum wk_naming { WK_NAMES_NOTHING, WK_NAMES_ROW, WK_NAMES_FROM, WK_NAMES_TO } wk_naming;
+
 typedef struct wk_target {
     wk_target_kind kind;
+    wk_naming names;
     uint32_t column; /* in the type's layout (st_type_columns) */
     uint32_t member;
     char *name; /* as the header has it, for messages (owned) */
@@ -43,8 +47,10 @@ typedef struct wk_name {
 } wk_name;
 
 /* What a mapping may do without. */
-#define WK_MAP_UNKNOWN 1u /* columns that the type does not know are left out */
-#define WK_MAP_PARTIAL 2u /* columns that are no part of the key may be missing, whatever the type says */
+#define WK_MAP_UNKNOWN    1u /* columns that the type does not know are left out */
+#define WK_MAP_NAMED_FROM 4u /* nothing: the end is a load-local name */
+#define WK_MAP_NAMED_TO   8u
+#define WK_MAP_PARTIAL    2u /* columns that are no part of the key may be missing, whatever the type says */
 /* A fault of the header is no error of the call: SLUICE_OK with `fault` set (column, code, text), and no mapping. */
 sluice_status wk_mapping_make(const st_schema *schema, const st_type_def *type, const wk_name *names, uint32_t count,
                               unsigned allow, wk_mapping *ret_mapping, wk_fault *ret_fault, sluice_error *err);

@@ -37,6 +37,8 @@ typedef struct wk_probe {
     uint64_t entries;        /* in the runs that drive it: the load's, for `stranded` the base's */
     bool alone;              /* rows of the type in the base do not count: they are replaced, or looked for elsewhere */
     bool node_alone;         /* ends: nodes of the base do not count */
+    bool node_named;         /* ends: row ids that the load gives to its own nodes */
+    bool of_names;           /* checked on load-local names (worker/ingest/names.h) */
     bool as_staged;          /* checked on the rows as they were staged, before a plan completed them */
 } wk_probe;
 

@@ -96,6 +96,19 @@ static uint64_t bytes_of_slot(const st_column_spec *spec)
     return bytes > 0 ? bytes : sizeof(int32_t);
 }
 
+static sluice_status make_names(wk_rows *rows, sluice_error *err)
+{
+    static char name[] = "name";
+    const wk_columns *columns = rows->columns;
+    const bool wanted[3] = {columns->names_rows, columns->named[0], columns->named[1]};
+    const st_column_spec spec = {.name = name, .type = ST_STRING, .nullable = true};
+
+    for (unsigned i = 0; i < 3; i++)
+        if (wanted[i])
+            PF_TRY(st_column_builder_new(&spec, &rows->names[i], err));
+    return SLUICE_OK;
+}
+
 sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_rows **ret_rows, sluice_error *err)
 {
     sluice_status status;
@@ -120,6 +133,7 @@ sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_
         PF_GOTO(status, failed, st_column_builder_new(&rows->specs[i], &rows->builders[i], err));
         rows->row_bytes += bytes_of_slot(&rows->specs[i]);
     }
+    PF_GOTO(status, failed, make_names(rows, err));
     PF_GOTO(status, failed, make_checks(rows, err));
     PF_GOTO(status, failed, make_groups(rows, err));
     *ret_rows = rows;
@@ -149,6 +163,8 @@ void wk_rows_free(wk_rows *rows)
     free(rows->builders);
     free(rows->views);
     st_type_columns_free(rows->specs, rows->count);
+    for (unsigned i = 0; i < 3; i++)
+        st_column_builder_free(rows->names[i]);
     pf_buffer_free(&rows->absent);
     free(rows);
 }
@@ -253,7 +269,7 @@ void wk_rows_label(const wk_rows *rows, const wk_target *target, const char *tex
                      wk_shown(text, length, shown), type);
 }
 
-/* ---- one record ---- */
+/* ---- what every record needs ---- */
 
 static uint64_t member_bytes(const st_column *column, uint64_t row)
 {
@@ -336,9 +352,78 @@ static sluice_status note_absent(wk_rows *rows, const wk_mapping *mapping, sluic
     return pf_buffer_append(&rows->absent, bits, stride, err);
 }
 
+/* ---- load-local names ---- */
+
+static sluice_status append_name(wk_rows *rows, unsigned which, const char *text, size_t length, sluice_error *err)
+{
+    const char *space = rows->columns->spaces[which];
+    pf_buffer name = {0};
+    sluice_status status;
+
+    if (space == NULL)
+        return st_append_bytes(rows->names[which], text, length, err);
+    PF_GOTO(status, done, pf_buffer_append(&name, space, strlen(space) + 1, err)); /* the zero is no part of a space */
+    PF_GOTO(status, done, pf_buffer_append(&name, text, length, err));
+    status = st_append_bytes(rows->names[which], name.data, name.length, err);
+done:
+    pf_buffer_free(&name);
+    return status;
+}
+
+/* A row may have no name; an edge has both ends. */
+static sluice_status add_name(wk_rows *rows, wk_record *record, uint32_t i, wk_fault *fault, sluice_error *err)
+{
+    const wk_target *target = &record->mapping->targets[i];
+    unsigned which = target->names - WK_NAMES_ROW;
+    size_t length = 0;
+    const char *text = "";
+
+    if (record->fields == NULL || (record->fields[i].flags & WK_FIELD_NULL) == 0)
+        text = rows->input->format->text(rows->input, record, i, &length);
+    fault->column = i;
+    if (rows->names[which] == NULL)
+        wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "the first record of the file has no such name");
+    else if (length > ST_KEY_BYTES_MAX)
+        wk_rows_refuse(fault, SLUICE_RESOURCE_LIMIT, target->name, "a name is longer than a key may be");
+    else if (length > 0)
+        return append_name(rows, which, text, length, err);
+    else if (target->names == WK_NAMES_ROW)
+        return st_append_null(rows->names[which], err);
+    else
+        wk_rows_refuse(fault, SLUICE_CONSTRAINT_NULL, target->name, "there is no value, and it may not be null");
+    return SLUICE_OK;
+}
+
+static sluice_status add_names(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err)
+{
+    const wk_mapping *mapping = record->mapping;
+
+    for (uint32_t i = 0; i < mapping->field_count && i < record->kept && !fault->present; i++)
+        if (mapping->targets[i].names != WK_NAMES_NOTHING)
+            PF_TRY(add_name(rows, record, i, fault, err));
+    if (!fault->present && rows->names[0] &&
+        st_builder_length(rows->names[0]) == rows->length) /* no such column here */
+        return st_append_null(rows->names[0], err);
+    return SLUICE_OK;
+}
+
+void wk_rows_names(const wk_rows *rows, wk_naming which, st_column *ret_texts)
+{
+    st_builder_view(rows->names[which - WK_NAMES_ROW], ret_texts);
+}
+
+sluice_status wk_rows_resolve(wk_rows *rows, wk_naming which, const uint64_t *ids, sluice_error *err)
+{
+    return st_append_values(rows->builders[which == WK_NAMES_TO], ids, rows->length, err);
+}
+
+/* ---- one record ---- */
+
 static sluice_status add_values(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err)
 {
     PF_TRY(rows->input->format->add(rows, record, fault, err));
+    if (!fault->present)
+        PF_TRY(add_names(rows, record, fault, err));
     if (fault->present)
         return SLUICE_OK;
     PF_TRY(add_rest(rows, record->mapping, err));
@@ -355,7 +440,11 @@ sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault,
     status = add_values(rows, record, ret_fault, err);
     if (status != SLUICE_OK || ret_fault->present) {
         for (uint32_t i = 0; i < rows->count; i++)
-            st_builder_truncate(rows->builders[i], rows->length);
+            if (i >= rows->ends || !rows->columns->named[i])
+                st_builder_truncate(rows->builders[i], rows->length);
+        for (unsigned i = 0; i < 3; i++)
+            if (rows->names[i])
+                st_builder_truncate(rows->names[i], rows->length);
         return status;
     }
     if (rows->columns->partial)
@@ -395,6 +484,9 @@ void wk_rows_reset(wk_rows *rows)
 {
     for (uint32_t i = 0; i < rows->count; i++)
         st_builder_truncate(rows->builders[i], 0);
+    for (unsigned i = 0; i < 3; i++)
+        if (rows->names[i])
+            st_builder_truncate(rows->names[i], 0);
     rows->length = 0;
     rows->bytes = 0;
     rows->absent.length = 0;

@@ -22,6 +22,9 @@ uint64_t wk_rows_bytes(const wk_rows *rows);
 /* The columns, in the type's layout; valid until the next add, reset or free. */
 const st_column *wk_rows_columns(wk_rows *rows, uint32_t *ret_count);
 const st_column_spec *wk_rows_specs(const wk_rows *rows, uint32_t *ret_count);
+/* Load-local names: those of the rows; those of an end, in whose place the ids that they stand for are then put. */
+void wk_rows_names(const wk_rows *rows, wk_naming which, st_column *ret_texts);
+sluice_status wk_rows_resolve(wk_rows *rows, wk_naming which, const uint64_t *ids, sluice_error *err);
 /* Of partial columns: the bits of each row, wk_rows_absent_stride bytes, of the columns that no value came for. */
 const uint8_t *wk_rows_absent(const wk_rows *rows);
 static inline size_t wk_rows_absent_stride(uint32_t columns)

@@ -20,9 +20,10 @@ struct wk_rows {
     struct wk_key_group *groups;                   /* only those that can exceed the limit */
     uint32_t group_count;
     uint64_t length, bytes;
-    uint64_t row_bytes;     /* what each row takes whatever it holds */
-    uint64_t default_bytes; /* of defaults in the record at hand */
-    pf_buffer absent;       /* of partial columns: per row, bits of the columns that no value came for */
+    uint64_t row_bytes;          /* what each row takes whatever it holds */
+    uint64_t default_bytes;      /* of defaults in the record at hand */
+    st_column_builder *names[3]; /* load-local names of rows and ends, as texts; NULL: none */
+    pf_buffer absent;            /* of partial columns: per row, bits of the columns that no value came for */
 };
 
 /* Where the values of a target go: for formats whose values have types. Each value is checked behind its append. */

@@ -11,8 +11,9 @@
 
 #include "store/fragment/key.h"
 #include "store/read/snapshot.h"
+#include "worker/ingest/sink.h"
 #include "worker/ingest/spool.h"
-#include "worker/ingest/stage.h"
+#include "worker/ingest/staged.h"
 
 /* Everything that a load has staged, in order of the input; what was left out later. */
 typedef struct wk_catalogue {

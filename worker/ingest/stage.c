@@ -14,6 +14,7 @@ typedef struct staging {
     const wk_format_ops *format;
     void *reader;
     wk_sink *sink;
+    wk_sink *names; /* NULL: rows have none */
     wk_spool_file absent;
     bool absent_open;
     uint64_t bad_room;
@@ -22,6 +23,37 @@ typedef struct staging {
 
 /* ---- batches ---- */
 
+static sluice_status write_names(staging *s, uint64_t rows, sluice_error *err)
+{
+    st_column texts;
+
+    if (s->names == NULL)
+        return SLUICE_OK;
+    wk_rows_names(s->rows, WK_NAMES_ROW, &texts);
+    return wk_sink_write(s->names, &texts, rows, err);
+}
+
+static sluice_status resolve_ends(staging *s, uint64_t rows, sluice_error *err)
+{
+    static const wk_naming which[2] = {WK_NAMES_FROM, WK_NAMES_TO};
+
+    for (unsigned end = 0; end < 2; end++) {
+        st_column texts;
+        if (s->stage->ends[end] == NULL)
+            continue;
+        uint64_t *ids = malloc(rows * sizeof *ids);
+        if (ids == NULL)
+            return pf_fail_memory(err);
+        wk_rows_names(s->rows, which[end], &texts);
+        sluice_status status = wk_names_find(s->stage->ends[end], &texts, rows, ids, err);
+        if (status == SLUICE_OK)
+            status = wk_rows_resolve(s->rows, which[end], ids, err);
+        free(ids);
+        PF_TRY(status);
+    }
+    return SLUICE_OK;
+}
+
 static sluice_status flush_batch(staging *s, sluice_error *err)
 {
     uint64_t rows = wk_rows_length(s->rows);
@@ -29,6 +61,8 @@ static sluice_status flush_batch(staging *s, sluice_error *err)
 
     if (rows == 0)
         return SLUICE_OK;
+    PF_TRY(write_names(s, rows, err));
+    PF_TRY(resolve_ends(s, rows, err));
     PF_TRY(wk_sink_write(s->sink, wk_rows_columns(s->rows, &count), rows, err));
     if (s->absent_open)
         PF_TRY(wk_spool_append(&s->absent, wk_rows_absent(s->rows), rows * wk_rows_absent_stride(count), err));
@@ -177,7 +211,14 @@ static sluice_status make_staging(staging *s, sluice_error *err)
         PF_TRY(wk_spool_begin(stage->spool, stage->absent, &s->absent, err));
         s->absent_open = true;
     }
-    return wk_sink_open(&setup, &s->sink, err);
+    PF_TRY(wk_sink_open(&setup, &s->sink, err));
+    if (stage->name_type == NULL)
+        return SLUICE_OK;
+    setup.type = &stage->name_type->type;
+    setup.specs = &stage->name_type->spec;
+    setup.count = 1;
+    (void)snprintf(setup.prefix, sizeof setup.prefix, "%s-n", attempt);
+    return wk_sink_open(&setup, &s->names, err);
 }
 
 static void free_staging(staging *s)
@@ -186,6 +227,7 @@ static void free_staging(staging *s)
     if (s->absent_open)
         wk_spool_abandon(&s->absent);
     wk_sink_close(s->sink);
+    wk_sink_close(s->names);
     wk_rows_free(s->rows);
 }
 
@@ -212,6 +254,8 @@ sluice_status wk_stage_chunk(const wk_stage *stage, wk_staged *ret_staged, sluic
     }
     PF_GOTO(status, done, wk_sink_finish(s.sink, &ret_staged->add, err));
     ret_staged->tries = wk_sink_tries(s.sink);
+    if (s.names)
+        PF_GOTO(status, done, wk_sink_finish(s.names, &stage->ret_names->add, err));
 done:
     free_staging(&s);
     if (status != SLUICE_OK)

@@ -7,6 +7,7 @@
 #define WORKER_INGEST_STAGE_H
 
 #include "worker/ingest/locate.h"
+#include "worker/ingest/names.h"
 #include "worker/ingest/rows.h"
 #include "worker/ingest/sink.h"
 #include "worker/ingest/spool.h"
@@ -25,6 +26,10 @@ typedef struct wk_stage {
     bool compress;
     bool keep_lines;    /* of all records, for messages about them later */
     const char *absent; /* of partial columns: the file of the attempt that gets what wk_rows_absent says; NULL: none */
+    /* Load-local names: where those of its rows go (NULL: they have none), and what those of its ends mean. */
+    const wk_name_type *name_type;
+    wk_staged *ret_names;                                          /* the table and the names as `add` */
+    const wk_names *ends[2];                                       /* NULL: the end is a key */
     void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* progress; NULL allowed */
     void *advance_context;
 } wk_stage;
