@@ -108,7 +108,7 @@ static int finish(cli_run *run, sluice_status status, sluice_error *err)
     return exit_status_of(status != SLUICE_OK ? status : closed);
 }
 
-#ifdef SLUICE_JEMALLOC
+#if SLUICE_JEMALLOC
 /* Read by the allocator when it starts. Every process here is of one thread; and a bound of memory (platform/memory.h)
  * counts what is mapped, so nothing is mapped ahead or kept mapped for later. */
 const char *malloc_conf = "narenas:1,retain:false";

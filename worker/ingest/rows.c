@@ -380,6 +380,8 @@ static sluice_status add_name(wk_rows *rows, wk_record *record, uint32_t i, wk_f
 
     if (record->fields == NULL || (record->fields[i].flags & WK_FIELD_NULL) == 0)
         text = rows->input->format->text(rows->input, record, i, &length);
+    if (rows->names[which] == NULL && rows->columns->mapping.targets) /* nobody asks for them */
+        return SLUICE_OK;
     fault->column = i;
     if (rows->names[which] == NULL)
         wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "the first record of the file has no such name");
