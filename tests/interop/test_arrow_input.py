@@ -446,7 +446,8 @@ class ArrowInput(ProgramTest):
                 content = file.read()
             for length in (1, 9, len(content) // 2, len(content) - 1):
                 self.write(bad, content[:length])
-                self.refuse(None, bad + ":", 7 if length == 1 else 4, bad)
+                said = self.refuse(None, bad + ":", 7 if length == 1 else 4, bad)
+                self.assertIn("hint: write it again" if length == 1 else "write it again, and close its writer", said)
         self.write("more.arrows", content + content)
         self.refuse(None, "more.arrows:101: there are bytes behind the end of the stream", 4, "more.arrows")
         self.write("open.arrows", content[:-8])

@@ -67,6 +67,11 @@ static bool is_content(sluice_status status, sluice_error *error)
 {
     if (status == SLUICE_CORRUPT)
         error->code = SLUICE_INPUT_SYNTAX;
+    if (status == SLUICE_CORRUPT && !error->hint[0])
+        pf_hint(error, "the file is damaged or not complete: write it again, and close its writer");
+    if (status == SLUICE_UNSUPPORTED_FORMAT && !error->hint[0])
+        pf_hint(error,
+                "write it again with a present version of Arrow, for instance with pyarrow.feather.write_feather");
     return status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT || status == SLUICE_RESOURCE_LIMIT;
 }
 
