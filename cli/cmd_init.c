@@ -1,15 +1,26 @@
 /*
- * init: making a graph from a schema file.
+ * init: making a graph from a schema file, or from what its files look like.
  */
 #include "cli/error.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
+#include "coord/infer.h"
 #include <string.h>
 
-enum { INIT_SCHEMA, INIT_MODE, INIT_OPTIONS };
+enum {
+    INIT_SCHEMA,
+    INIT_INFER,
+    INIT_MODE,
+    INIT_INPUT,
+    INIT_INPUT_LAST = INIT_INPUT + CLI_INPUT_OPTION_COUNT - 1,
+    INIT_OPTIONS
+};
 static const cli_option init_options[INIT_OPTIONS] = {
     [INIT_SCHEMA] = {"schema", 0, CLI_TEXT, "FILE", "the types of the graph (JSON; - is standard input)"},
+    [INIT_INFER] = {"infer", 0, CLI_FLAG, NULL, "the types are those that the files TYPE=FILE... have"},
     [INIT_MODE] = {"mode", 0, CLI_CHOICE, "optimistic|single|queued",
                    "how writers meet: retry on conflict (default), one at a time, or in a queue"},
+    [INIT_INPUT] = CLI_INPUT_OPTIONS,
 };
 
 /* Where a power loss needs a file system check first, the user is told at once. */
@@ -43,22 +54,56 @@ static sluice_status print_made(cli_run *run, const pf_id *id, const st_graph *g
     return cli_json_end(run, &document, err);
 }
 
+static sluice_status read_schema(const char *file, st_schema **ret_schema, sluice_error *err)
+{
+    pf_buffer text = {0};
+    sluice_status status = pf_input_read_all(file, ST_SCHEMA_FILE_MAX, &text, err);
+    if (status == SLUICE_OK)
+        status = st_schema_parse((const char *)text.data, text.length, file, ret_schema, err);
+    pf_buffer_free(&text);
+    return status;
+}
+
+static sluice_status infer_schema(const cli_run *run, st_schema **ret_schema, sluice_error *err)
+{
+    cli_inputs inputs = {0};
+    co_load_options options = {0};
+    sluice_status status = cli_inputs_check(run, INIT_INPUT, err);
+    if (status == SLUICE_OK)
+        status = cli_inputs_parse(run, &inputs, err);
+    if (status == SLUICE_OK) {
+        cli_inputs_fill(run, INIT_INPUT, &inputs, &options);
+        status = co_infer(&options, ret_schema, err);
+    }
+    cli_inputs_free(&inputs);
+    return status;
+}
+
+static sluice_status get_schema(const cli_run *run, st_schema **ret_schema, sluice_error *err)
+{
+    const char *file = cli_text_or(run, INIT_SCHEMA, NULL);
+    bool infer = cli_option_value(run, INIT_INFER)->given;
+    if (infer == (file != NULL)) {
+        pf_fail(err, SLUICE_USAGE, infer ? "--schema and --infer exclude each other" : "init wants a schema");
+        pf_hint(err, "sluice init GRAPH --schema FILE, or: sluice init GRAPH --infer TYPE=FILE...");
+        return SLUICE_USAGE;
+    }
+    if (infer)
+        return infer_schema(run, ret_schema, err);
+    for (uint32_t i = 0; i <= INIT_INPUT_LAST - INIT_INPUT; i++)
+        if (run->arguments.operand_count > 1 || cli_option_value(run, INIT_INPUT + i)->given)
+            return pf_fail(err, SLUICE_USAGE, "inputs and flags of inputs go with --infer");
+    return read_schema(file, ret_schema, err);
+}
+
 static sluice_status run_init(cli_run *run, sluice_error *err)
 {
     static const st_write_mode modes[] = {ST_MODE_OPTIMISTIC, ST_MODE_SINGLE, ST_MODE_QUEUED};
-    const char *file = cli_text_or(run, INIT_SCHEMA, NULL);
-    pf_buffer text = {0};
     st_schema *schema = NULL;
     st_graph *graph = NULL;
     pf_id id;
     sluice_status status;
-    if (!file) {
-        pf_fail(err, SLUICE_USAGE, "init wants a schema");
-        pf_hint(err, "sluice init GRAPH --schema FILE");
-        return SLUICE_USAGE;
-    }
-    PF_GOTO(status, done, pf_input_read_all(file, ST_SCHEMA_FILE_MAX, &text, err));
-    PF_GOTO(status, done, st_schema_parse((const char *)text.data, text.length, file, &schema, err));
+    PF_GOTO(status, done, get_schema(run, &schema, err));
     PF_GOTO(
         status, done,
         st_graph_init(run->arguments.operands[0], schema, modes[cli_option_value(run, INIT_MODE)->number], &id, err));
@@ -68,16 +113,15 @@ static sluice_status run_init(cli_run *run, sluice_error *err)
 done:
     st_graph_close(graph);
     st_schema_free(schema);
-    pf_buffer_free(&text);
     return status;
 }
 
 const cli_command cli_init = {.name = "init",
-                              .operands = "GRAPH --schema FILE",
+                              .operands = "GRAPH --schema FILE | GRAPH --infer TYPE=FILE...",
                               .summary = "Make a new graph in the folder GRAPH.",
                               .options = init_options,
                               .option_count = INIT_OPTIONS,
                               .least = 1,
-                              .most = 1,
+                              .most = UINT32_MAX,
                               .effect = CLI_WRITES,
                               .run = run_init};

@@ -2,10 +2,11 @@
  * load: files into a graph, as one commit, by a pool of worker processes (coord/load.h does the work).
  */
 #include "cli/error.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/receipt.h"
-#include "coord/load.h"
+#include "coord/infer.h"
 #include "platform/watch.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,11 @@ enum {
     LOAD_MAX_ERRORS,
     LOAD_REJECTS_FILE,
     LOAD_DRY_RUN,
-    LOAD_IGNORE_UNKNOWN,
     LOAD_COMPRESS,
-    LOAD_FORMAT,
-    LOAD_DELIMITER,
-    LOAD_QUOTE,
-    LOAD_ESCAPE,
-    LOAD_NULL,
-    LOAD_NO_HEADER,
-    LOAD_COLUMNS,
-    LOAD_HEADER,
+    LOAD_INFER,
+    LOAD_SCHEMA_OUT,
+    LOAD_INPUT,
+    LOAD_INPUT_LAST = LOAD_INPUT + CLI_INPUT_OPTION_COUNT - 1,
     LOAD_OP_ID,
     LOAD_IF_HEAD,
     LOAD_MESSAGE,
@@ -50,18 +46,10 @@ static const cli_option load_options[LOAD_OPTIONS] = {
     [LOAD_REJECTS_FILE] = {"rejects", 0, CLI_TEXT, "FILE",
                            "the rows left out, as JSON Lines (default: each is named on standard error)"},
     [LOAD_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "check everything and change nothing"},
-    [LOAD_IGNORE_UNKNOWN] = {"ignore-unknown", 0, CLI_FLAG, NULL, "leave out columns that the schema does not know"},
     [LOAD_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
-    [LOAD_FORMAT] = {"format", 0, CLI_TEXT, "F",
-                     "csv, tsv, jsonl, arrow or arrows, with .gz or .zst if compressed (default: by name; csv for -)"},
-    [LOAD_DELIMITER] = {"delimiter", 0, CLI_BYTE, "C", "between fields (default: comma; tab for .tsv)"},
-    [LOAD_QUOTE] = {"quote", 0, CLI_BYTE, "C", "around fields (default: \")"},
-    [LOAD_ESCAPE] = {"escape", 0, CLI_BYTE, "C", "before a quote inside quotes (default: none, a quote is doubled)"},
-    [LOAD_NULL] = {"null", 0, CLI_TEXT, "TOKEN", "an unquoted field with this text is null, too"},
-    [LOAD_NO_HEADER] = {"no-header", 0, CLI_FLAG, NULL, "files have no heading: the names come from --columns"},
-    [LOAD_COLUMNS] = {"columns", 0, CLI_TEXT, "A,B", "names of the columns for --no-header"},
-    [LOAD_HEADER] = {"header", 0, CLI_CHOICE, "each|first",
-                     "every file has a heading (default), or only a type's first one"},
+    [LOAD_INFER] = {"infer", 0, CLI_FLAG, NULL, "print the schema that the files would have, and load nothing"},
+    [LOAD_SCHEMA_OUT] = {"schema-out", 0, CLI_TEXT, "FILE", "where --infer writes the schema"},
+    [LOAD_INPUT] = CLI_INPUT_OPTIONS,
     [LOAD_OP_ID] = {"op-id", 0, CLI_ID, "UUID",
                     "the same id with the same content gives the first result and changes nothing"},
     [LOAD_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch"},
@@ -70,25 +58,6 @@ static const cli_option load_options[LOAD_OPTIONS] = {
     [LOAD_FROM] = {"from", 0, CLI_TEXT, "B",
                    "with --create-branch: the branch, or the commit of any branch, to begin at (default: main)"},
 };
-
-/* TYPE=FILE operands into inputs; the type names are copied into `names`. */
-static sluice_status parse_inputs(const cli_run *run, co_load_input *inputs, char **names, sluice_error *err)
-{
-    for (uint32_t i = 1; i < run->arguments.operand_count; i++) {
-        const char *word = run->arguments.operands[i];
-        const char *equals = strchr(word, '=');
-        if (!equals || equals == word || !equals[1]) {
-            pf_fail_private(err, SLUICE_USAGE, "an input is not TYPE=FILE", "\"%s\" is not TYPE=FILE", word);
-            pf_hint(err, "for example: Person=people.csv; - is standard input");
-            return SLUICE_USAGE;
-        }
-        names[i - 1] = strndup(word, (size_t)(equals - word));
-        if (!names[i - 1])
-            return pf_fail_memory(err);
-        inputs[i - 1] = (co_load_input){.type = names[i - 1], .path = equals + 1};
-    }
-    return SLUICE_OK;
-}
 
 static sluice_status check_options(const cli_run *run, sluice_error *err)
 {
@@ -101,8 +70,10 @@ static sluice_status check_options(const cli_run *run, sluice_error *err)
         return pf_fail(err, SLUICE_USAGE, "--create-branch goes with --branch, which names it");
     if (cli_option_value(run, LOAD_FROM)->given && !cli_option_value(run, LOAD_CREATE_BRANCH)->given)
         return pf_fail(err, SLUICE_USAGE, "--from goes with --create-branch");
-    if (cli_option_value(run, LOAD_COLUMNS)->given && !cli_option_value(run, LOAD_NO_HEADER)->given)
-        return pf_fail(err, SLUICE_USAGE, "--columns goes with --no-header");
+    if (cli_option_value(run, LOAD_SCHEMA_OUT)->given && !cli_option_value(run, LOAD_INFER)->given)
+        return pf_fail(err, SLUICE_USAGE, "--schema-out goes with --infer");
+    if (cli_option_value(run, LOAD_INFER)->given && cli_option_value(run, LOAD_ON_ERROR)->number == 1)
+        return pf_fail(err, SLUICE_USAGE, "--infer takes every row: --on-error skip does not go with it");
     if (cli_option_value(run, LOAD_ON_ERROR)->number != 1 &&
         (cli_option_value(run, LOAD_MAX_ERRORS)->given || cli_option_value(run, LOAD_REJECTS_FILE)->given)) {
         pf_fail(err, SLUICE_USAGE, "%s goes with --on-error skip",
@@ -110,13 +81,7 @@ static sluice_status check_options(const cli_run *run, sluice_error *err)
         pf_hint(err, "add: --on-error skip");
         return SLUICE_USAGE;
     }
-    return SLUICE_OK;
-}
-
-static char byte_of(const cli_run *run, uint32_t which)
-{
-    const cli_value *value = cli_option_value(run, which);
-    return value->given ? (char)value->number : '\0';
+    return cli_inputs_check(run, LOAD_INPUT, err);
 }
 
 static void say_reject(void *context, const char *file, uint64_t line, const char *code, const char *text)
@@ -131,19 +96,10 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
     options->branch = cli_text_or(run, LOAD_BRANCH, NULL);
     options->create_branch = cli_option_value(run, LOAD_CREATE_BRANCH)->given;
     options->from = cli_text_or(run, LOAD_FROM, NULL);
-    options->dialect = (wk_dialect){.delimiter = byte_of(run, LOAD_DELIMITER),
-                                    .quote = byte_of(run, LOAD_QUOTE),
-                                    .escape = byte_of(run, LOAD_ESCAPE),
-                                    .null_token = cli_text_or(run, LOAD_NULL, NULL),
-                                    .no_header = cli_option_value(run, LOAD_NO_HEADER)->given,
-                                    .header_first_only = cli_option_value(run, LOAD_HEADER)->number == 1,
-                                    .columns = cli_text_or(run, LOAD_COLUMNS, NULL),
-                                    .format = cli_text_or(run, LOAD_FORMAT, NULL)};
     options->mode = (co_load_mode)cli_option_value(run, LOAD_MODE)->number; /* the words are in the order of the enum */
     options->workers = (unsigned)cli_option_value(run, LOAD_WORKERS)->number;
     options->memory = cli_option_value(run, LOAD_MEMORY)->number;
     options->compress = cli_option_value(run, LOAD_COMPRESS)->given;
-    options->ignore_unknown = cli_option_value(run, LOAD_IGNORE_UNKNOWN)->given;
     options->dry_run = cli_option_value(run, LOAD_DRY_RUN)->given;
     options->skip_bad_rows = cli_option_value(run, LOAD_ON_ERROR)->number == 1;
     options->max_errors =
@@ -243,25 +199,67 @@ static sluice_status print_result(cli_run *run, const co_load_result *result, sl
     return status;
 }
 
-static sluice_status run_load(cli_run *run, sluice_error *err)
+static sluice_status print_schema(cli_run *run, const st_schema *schema, sluice_error *err)
 {
-    uint32_t input_count = run->arguments.operand_count - 1;
-    co_load_options options = {0};
-    cli_progress progress;
-    co_load_result *result = calloc(1, sizeof *result);
-    co_load_input *inputs = calloc(input_count, sizeof *inputs);
-    char **names = calloc(input_count, sizeof *names);
+    const char *path = cli_text_or(run, LOAD_SCHEMA_OUT, NULL);
+    pf_output *out = NULL;
+    pf_buffer text = {0};
     sluice_status status;
-    if (!result || !inputs || !names) {
-        status = pf_fail_memory(err);
+    PF_GOTO(status, done, st_schema_format(schema, &text, err));
+    if (!path) {
+        status = cli_write(run, text.data, text.length, err);
         goto done;
     }
+    PF_GOTO(status, done, pf_output_open(path, PF_OUTPUT_SWAP, &out, err));
+    status = pf_output_write(out, text.data, text.length, err);
+    if (status == SLUICE_OK)
+        status = pf_output_close(out, true, err);
+    else
+        pf_output_discard(out);
+    if (status == SLUICE_OK && run->arguments.json) {
+        cli_json document;
+        cli_json_begin(&document);
+        st_json_object(&document.json);
+        st_json_name(&document.json, "schema_file");
+        st_json_lossy_text(&document.json, path, strlen(path));
+        st_json_object_end(&document.json);
+        status = cli_json_end(run, &document, err);
+    } else if (status == SLUICE_OK) {
+        status = cli_print(run, err, "schema of %u types in %s\n", schema->type_count, path);
+    }
+done:
+    pf_buffer_free(&text);
+    return status;
+}
+
+static sluice_status run_infer(cli_run *run, const co_load_options *options, sluice_error *err)
+{
+    st_schema *schema = NULL;
+    sluice_status status = co_infer(options, &schema, err);
+    if (status == SLUICE_OK)
+        status = print_schema(run, schema, err);
+    st_schema_free(schema);
+    return status;
+}
+
+static sluice_status run_load(cli_run *run, sluice_error *err)
+{
+    co_load_options options = {0};
+    cli_progress progress;
+    cli_inputs inputs = {0};
+    co_load_result *result = calloc(1, sizeof *result);
+    sluice_status status;
+    if (!result)
+        return pf_fail_memory(err);
     PF_GOTO(status, done, check_options(run, err));
-    PF_GOTO(status, done, parse_inputs(run, inputs, names, err));
-    cli_progress_begin(&progress, run->arguments.json);
+    PF_GOTO(status, done, cli_inputs_parse(run, &inputs, err));
     fill_options(run, &progress, &options);
-    options.inputs = inputs;
-    options.input_count = input_count;
+    cli_inputs_fill(run, LOAD_INPUT, &inputs, &options);
+    if (cli_option_value(run, LOAD_INFER)->given) {
+        status = run_infer(run, &options, err);
+        goto done;
+    }
+    cli_progress_begin(&progress, run->arguments.json);
     pf_hold_interrupts();
     status = co_load(&options, result, err);
     cli_progress_clear(&progress);
@@ -269,14 +267,8 @@ static sluice_status run_load(cli_run *run, sluice_error *err)
     if (status == SLUICE_OK)
         status = print_result(run, result, err);
 done:
-    for (uint32_t i = 0; names && i < input_count; i++)
-        free(names[i]);
-    free(names);
-    free(inputs);
-    if (result)
-        co_load_result_free(result);
-    if (result)
-        co_load_result_free(result);
+    cli_inputs_free(&inputs);
+    co_load_result_free(result);
     free(result);
     return status;
 }

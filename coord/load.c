@@ -88,7 +88,7 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
     return SLUICE_OK;
 }
 
-static void close_spec(load_spec *spec)
+void load_spec_close(load_spec *spec)
 {
     for (uint32_t i = 0; spec->inputs && i < spec->input_count; i++)
         pf_input_close(spec->inputs[i].file);
@@ -115,7 +115,7 @@ static sluice_status check_flags(const load_spec *spec, sluice_error *err)
                    "input is CSV");
 }
 
-static sluice_status open_spec(const co_load_options *options, load_spec *spec, sluice_error *err)
+sluice_status load_spec_open(const co_load_options *options, load_spec *spec, sluice_error *err)
 {
     *spec = (load_spec){.options = options, .branch = options->branch ? options->branch : "main"};
     PF_TRY(refuse_later(options, err));
@@ -373,11 +373,11 @@ sluice_status co_load_inline(st_graph *graph, const co_load_options *options, co
     load_spec spec;
     sluice_status status;
 
-    PF_GOTO(status, done, open_spec(options, &spec, err));
+    PF_GOTO(status, done, load_spec_open(options, &spec, err));
     spec.graph = graph;
     status = run_load(graph, &spec, run_here, ret_result, err);
 done:
-    close_spec(&spec);
+    load_spec_close(&spec);
     return status;
 }
 
@@ -398,11 +398,11 @@ sluice_status co_load(const co_load_options *options, co_load_result *ret_result
     st_graph *graph = NULL;
     sluice_status status;
 
-    PF_GOTO(status, done, open_spec(options, &spec, err));
+    PF_GOTO(status, done, load_spec_open(options, &spec, err));
     PF_GOTO(status, done, st_graph_open(options->graph_path, PF_WRITE, &graph, err));
     status = run_load(graph, &spec, run_pool, ret_result, err);
 done:
     st_graph_close(graph);
-    close_spec(&spec);
+    load_spec_close(&spec);
     return status;
 }

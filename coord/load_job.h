@@ -159,6 +159,10 @@ sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_w
 /* Says of a load that failed for lack of memory what would help. */
 sluice_status load_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err);
 
+/* load.c: the request, its inputs open. Freed by load_spec_close, also when this fails. */
+sluice_status load_spec_open(const co_load_options *options, load_spec *spec, sluice_error *err);
+void load_spec_close(load_spec *spec);
+
 /* load_spool.c: compressed inputs and streams */
 sluice_status load_spool_task(load_job *job, uint32_t task, sluice_error *err);
 sluice_status load_spool_open(load_job *job, uint32_t input, sluice_error *err);

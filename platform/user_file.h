@@ -54,6 +54,18 @@ sluice_status pf_input_read(pf_input *input, void *bytes, size_t length, size_t 
 /* A whole small file or stream, appended to `buffer`; RESOURCE_LIMIT when it holds more than `limit` bytes. */
 sluice_status pf_input_read_all(const char *path, size_t limit, pf_buffer *buffer, sluice_error *err);
 
+/* ---- scratch ---- */
+
+/* A file without a name in TMPDIR (default /var/tmp), gone with its last descriptor: bytes to be read again. */
+typedef struct pf_scratch pf_scratch;
+sluice_status pf_scratch_open(pf_scratch **ret_scratch, sluice_error *err);
+sluice_status pf_scratch_append(pf_scratch *scratch, const void *bytes, size_t length, sluice_error *err);
+/* As pf_input_read_at. */
+sluice_status pf_scratch_read_at(pf_scratch *scratch, uint64_t offset, void *bytes, size_t length, size_t *ret_got,
+                                 sluice_error *err);
+uint64_t pf_scratch_bytes(const pf_scratch *scratch);
+void pf_scratch_close(pf_scratch *scratch); /* NULL allowed */
+
 /* ---- outputs ---- */
 
 typedef struct pf_output pf_output;

@@ -13,6 +13,8 @@
 #include "platform/volume.h"
 #include "store/arrow/column.h"
 
+struct st_json;
+
 /* Limits of a schema file; RESOURCE_LIMIT beyond. */
 #define ST_SCHEMA_FILE_MAX       (16u << 20)
 #define ST_SCHEMA_VALUES_MAX     1000000u /* JSON values in the file */
@@ -93,6 +95,8 @@ sluice_status st_schema_encode(const st_schema *schema, pf_buffer *buffer, sluic
 sluice_status st_schema_decode(const void *bytes, size_t length, st_schema **ret_schema, sluice_error *err);
 /* The user's form again, pretty-printed JSON (schema show). */
 sluice_status st_schema_format(const st_schema *schema, pf_buffer *buffer, sluice_error *err);
+/* One member of "nodes" or "edges" of that form, compact. */
+void st_schema_show_type(struct st_json *json, const st_schema *schema, const st_type_def *type, pf_buffer *scratch);
 /* SHA-256 of the canonical JSON. */
 sluice_status st_schema_identity(const st_schema *schema, pf_sha256 *ret_identity, sluice_error *err);
 /* SHA-256 of the same without ids: equal for two files that say the same. */

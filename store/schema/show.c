@@ -140,7 +140,7 @@ static void show_range(st_json *json, const char *name, uint64_t most)
     st_json_bytes_text(json, text, length);
 }
 
-static void show_type(st_json *json, const st_schema *schema, const st_type_def *type, pf_buffer *scratch)
+void st_schema_show_type(st_json *json, const st_schema *schema, const st_type_def *type, pf_buffer *scratch)
 {
     st_json_name(json, type->name);
     st_json_object(json);
@@ -188,7 +188,7 @@ static void show_kind(st_json *json, const st_schema *schema, const char *name, 
     st_json_object(json);
     for (uint32_t i = 0; i < schema->type_count; i++)
         if (schema->types[i].edge == edges)
-            show_type(json, schema, &schema->types[i], scratch);
+            st_schema_show_type(json, schema, &schema->types[i], scratch);
     st_json_object_end(json);
 }
 

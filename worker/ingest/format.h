@@ -52,6 +52,15 @@ typedef struct wk_chunk_view { /* where the records of a chunk are */
     uint64_t record_max; /* bytes of a record; 0: WK_RECORD_MAX */
 } wk_chunk_view;
 
+typedef struct wk_survey { /* of an input, for inference: what its columns are, and all values of text */
+    struct wk_infer *infer;
+    uint32_t argument;
+    bool has_header;
+    size_t piece;
+    uint32_t *headings; /* out (owned by the caller): the column of each heading, where all records have the same */
+    uint32_t heading_count;
+} wk_survey;
+
 typedef struct wk_format_ops {
     bool has_header; /* the first record of a file names its columns, unless the dialect says otherwise */
     /* Before anything else; the source is not yet known. */
@@ -73,6 +82,10 @@ typedef struct wk_format_ops {
     void (*close)(void *reader); /* NULL allowed */
     /* Appends the values of a record to rows (worker/ingest/rows_build.h), or sets the fault of its least column. */
     sluice_status (*add)(wk_rows *rows, wk_record *record, wk_fault *fault, sluice_error *err);
+    /* What can be said of an input without knowing its type. A record that is not well formed is passed over: it is
+     * refused where rows are read. A fault of the whole input is no error. */
+    sluice_status (*survey)(const wk_input *input, const wk_input *owner, wk_survey *survey, wk_fault *ret_fault,
+                            sluice_error *err);
     /* Field i of a record (i < kept) as text, for messages. */
     const char *(*text)(const wk_input *input, wk_record *record, uint32_t i, size_t *ret_length);
     /* Appends a record as the rejects file shows it; NULL: its text as it stands. */

@@ -9,6 +9,7 @@
 #include "store/arrow/input.h"
 #include "store/format/json.h"
 #include "worker/ingest/arrow_value.h"
+#include "worker/ingest/infer.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +207,18 @@ static void check_types(const st_arrow_input *input, const wk_columns *columns, 
     }
 }
 
+static sluice_status names_of(const st_arrow_input *input, wk_name **ret_names, sluice_error *err)
+{
+    wk_name *names = calloc((size_t)input->leaf_count + 1, sizeof *names);
+
+    if (names == NULL)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < input->leaf_count; i++)
+        names[i] = (wk_name){input->leaves[i].name, strlen(input->leaves[i].name)};
+    *ret_names = names;
+    return SLUICE_OK;
+}
+
 static sluice_status map(const wk_input *input, const wk_input *owner, wk_columns *columns, wk_fault *ret_fault,
                          sluice_error *err)
 {
@@ -222,11 +235,7 @@ static sluice_status map(const wk_input *input, const wk_input *owner, wk_column
         ret_fault->line = 1;
         return SLUICE_OK;
     }
-    names = calloc((size_t)state->input->leaf_count + 1, sizeof *names);
-    if (names == NULL)
-        return pf_fail_memory(err);
-    for (uint32_t i = 0; i < state->input->leaf_count; i++)
-        names[i] = (wk_name){state->input->leaves[i].name, strlen(state->input->leaves[i].name)};
+    PF_TRY(names_of(state->input, &names, err));
     PF_GOTO(status, done,
             wk_mapping_make(columns->schema, columns->type, names, state->input->leaf_count, wk_columns_allow(columns),
                             &columns->mapping, ret_fault, err));
@@ -495,6 +504,90 @@ static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, slui
     return SLUICE_OK;
 }
 
+/* ---- inference ---- */
+
+/* What the file's own schema says of a column. */
+static sluice_status survey_leaf(wk_infer_column *column, const st_arrow_field *field, const wk_infer_place *here,
+                                 sluice_error *err)
+{
+    const unsigned numbers = WK_INFER_BIT(ST_INT64) | WK_INFER_BIT(ST_UINT64) | WK_INFER_BIT(ST_FLOAT64);
+    char text[ST_ARROW_TYPE_TEXT];
+    st_type type = ST_STRING;
+    unsigned can = 0;
+
+    if (!st_arrow_field_is_flat(field)) {
+        (void)st_arrow_field_text(field, text);
+        return wk_infer_value(column, WK_KIND_LIST, text, strlen(text), here, err);
+    }
+    switch (st_arrow_field_class(field)) {
+    case ST_CLASS_NOTHING:
+        return SLUICE_OK;
+    case ST_CLASS_SIGNED:
+        type = ST_INT64;
+        can = numbers;
+        break;
+    case ST_CLASS_UNSIGNED:
+        type = field->width == 64 ? ST_UINT64 : ST_INT64;
+        can = numbers;
+        break;
+    case ST_CLASS_EXACT:
+        type = field->scale > 0 ? ST_FLOAT64 : ST_INT64;
+        can = numbers;
+        break;
+    case ST_CLASS_FLOATING:
+        type = ST_FLOAT64;
+        break;
+    case ST_CLASS_TRUTH:
+        type = ST_BOOL;
+        break;
+    case ST_CLASS_TEXT:
+        break;
+    case ST_CLASS_BYTES:
+        type = ST_BYTES;
+        break;
+    case ST_CLASS_DAY:
+        type = ST_DATE;
+        can = WK_INFER_BIT(ST_TIMESTAMP);
+        break;
+    case ST_CLASS_MOMENT:
+        type = ST_TIMESTAMP;
+        break;
+    }
+    wk_infer_declare(column, WK_INFER_BIT(type), can | WK_INFER_BIT(type));
+    return SLUICE_OK;
+}
+
+static sluice_status survey_input(const wk_input *input, const wk_input *owner, wk_survey *survey, wk_fault *ret_fault,
+                                  sluice_error *err)
+{
+    arrow_state *state = NULL;
+    wk_infer_place here = {survey->argument, 1};
+    wk_name *names = NULL;
+    sluice_status status;
+
+    (void)owner;
+    PF_TRY(get_state(input, &state, err));
+    if (state->input == NULL) {
+        *ret_fault = state->fault;
+        ret_fault->line = 1;
+        return SLUICE_OK;
+    }
+    PF_TRY(names_of(state->input, &names, err));
+    PF_GOTO(status, done, wk_survey_headings(survey, names, state->input->leaf_count, 1, err));
+    survey->infer->records += state->input->rows;
+    for (uint32_t i = 0; i < state->input->leaf_count; i++) {
+        if (survey->headings[i] == WK_INFER_NONE)
+            continue;
+        wk_infer_column *column = &survey->infer->columns[survey->headings[i]];
+        column->records += state->input->rows;
+        column->stored = true;
+        PF_GOTO(status, done, survey_leaf(column, state->input->leaves[i].field, &here, err));
+    }
+done:
+    free(names);
+    return status;
+}
+
 const wk_format_ops wk_arrow_ops = {.prepare = prepare,
                                     .release = release,
                                     .scan = scan,
@@ -505,5 +598,6 @@ const wk_format_ops wk_arrow_ops = {.prepare = prepare,
                                     .place = place,
                                     .close = close_reader,
                                     .add = add,
+                                    .survey = survey_input,
                                     .text = text_of,
                                     .show = show};

@@ -2,6 +2,7 @@
  * CSV as a format: columns by the header, records by the record reader (csv.h), fields into rows.
  */
 #include "worker/ingest/hints.h"
+#include "worker/ingest/infer.h"
 #include "worker/ingest/rows_build.h"
 #include "worker/ingest/text.h"
 #include <stdlib.h>
@@ -198,6 +199,84 @@ static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, slui
     return SLUICE_OK;
 }
 
+/* ---- inference ---- */
+
+static bool is_well_formed(const wk_record *record, uint32_t fields)
+{
+    bool well = record->count == fields && !record->unclosed;
+
+    for (uint32_t i = 0; i < record->kept && well; i++)
+        well = !(record->fields[i].flags & (WK_FIELD_JUNK | WK_FIELD_BARE_CR));
+    return well;
+}
+
+static sluice_status survey_record(const wk_input *input, const wk_survey *survey, wk_record *record, sluice_error *err)
+{
+    wk_infer_place here = {survey->argument, record->line};
+
+    survey->infer->records++;
+    for (uint32_t i = 0; i < record->kept; i++) {
+        if (survey->headings[i] == WK_INFER_NONE)
+            continue;
+        wk_infer_column *column = &survey->infer->columns[survey->headings[i]];
+        const wk_field *field = &record->fields[i];
+        const char *text = (const char *)record->text + field->start;
+        size_t length;
+        column->records++;
+        if ((field->length == 0 && !(field->flags & WK_FIELD_QUOTED)) || is_null_token(input->dialect, field, text)) {
+            wk_infer_null(column);
+            continue;
+        }
+        text = wk_csv_text(&input->lexer, record, i, &length);
+        PF_TRY(wk_infer_value(column, WK_KIND_PLAIN, text, length, &here, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status survey_records(const wk_input *input, const wk_survey *survey, sluice_error *err)
+{
+    wk_csv_start start = {.offset = input->mark, .line = 1, .piece = survey->piece, .fields = survey->heading_count};
+    wk_csv *csv = NULL;
+    sluice_status status;
+
+    PF_TRY(wk_csv_open(&input->lexer, &input->source, &start, &csv, err));
+    for (;;) {
+        wk_record *record = NULL;
+        PF_GOTO(status, done, wk_text_next(csv, &record, err));
+        if (record == NULL)
+            break;
+        if ((record->number > 0 || !survey->has_header) && is_well_formed(record, survey->heading_count))
+            PF_GOTO(status, done, survey_record(input, survey, record, err));
+    }
+done:
+    wk_csv_close(csv);
+    return status;
+}
+
+static sluice_status survey_input(const wk_input *input, const wk_input *owner, wk_survey *survey, wk_fault *ret_fault,
+                                  sluice_error *err)
+{
+    pf_buffer storage = {0};
+    wk_name *names = NULL;
+    uint32_t count = 0;
+    sluice_status status;
+
+    if (input->dialect->no_header && input->dialect->columns == NULL)
+        return pf_fail(err, SLUICE_USAGE, "--infer with --no-header needs the names: --columns");
+    if (input->dialect->no_header)
+        PF_GOTO(status, done, wk_columns_given(NULL, input->dialect->columns, &storage, &names, &count, err));
+    else
+        PF_GOTO(status, done, read_header(owner, &storage, &names, &count, ret_fault, err));
+    if (ret_fault->present)
+        goto done;
+    PF_GOTO(status, done, wk_survey_headings(survey, names, count, ret_fault->line ? ret_fault->line : 1, err));
+    status = survey_records(input, survey, err);
+done:
+    free(names);
+    pf_buffer_free(&storage);
+    return status;
+}
+
 const wk_format_ops wk_csv_ops = {.has_header = true,
                                   .prepare = prepare,
                                   .scan = wk_text_scan,
@@ -208,4 +287,5 @@ const wk_format_ops wk_csv_ops = {.has_header = true,
                                   .place = place,
                                   .close = close_reader,
                                   .add = add,
+                                  .survey = survey_input,
                                   .text = text_of};

@@ -6,6 +6,7 @@
  */
 #include "platform/digest.h"
 #include "store/format/tokens.h"
+#include "worker/ingest/infer.h"
 #include "worker/ingest/jsonl.h"
 #include "worker/ingest/rows_build.h"
 #include "worker/ingest/text.h"
@@ -302,6 +303,81 @@ static sluice_status add(wk_rows *rows, wk_record *record, wk_fault *fault, slui
     return SLUICE_OK;
 }
 
+/* ---- inference ---- */
+
+static wk_kind kind_of(unsigned flags)
+{
+    if (flags & WK_FIELD_NUMBER)
+        return WK_KIND_NUMBER;
+    if (flags & WK_FIELD_WORD)
+        return WK_KIND_WORD;
+    if (flags & WK_FIELD_LIST)
+        return WK_KIND_LIST;
+    return (flags & WK_FIELD_OBJECT) ? WK_KIND_OBJECT : WK_KIND_TEXT;
+}
+
+static sluice_status survey_line(const wk_input *input, const wk_survey *survey, wk_json_line *line, wk_record *record,
+                                 sluice_error *err)
+{
+    static const st_type_def any_edge = {.edge = true}; /* whose ends may be objects, should it be one */
+    wk_infer_place here = {survey->argument, record->line};
+    wk_record fields = *record;
+    wk_fault fault = {0};
+    size_t at = 0;
+
+    PF_TRY(wk_json_line_read(line, &any_edge, (const char *)record->text, record->fields[0].length, &fault, err));
+    if (fault.present)
+        return SLUICE_OK;
+    fields.fields = line->fields;
+    survey->infer->records++;
+    for (uint32_t i = 0; i < line->count; i++) {
+        uint32_t found, length;
+        memcpy(&length, line->names.data + at, sizeof length);
+        PF_TRY(wk_infer_find(survey->infer, (const char *)line->names.data + at + sizeof length, length, &here, &found,
+                             err));
+        at += sizeof length + length;
+        if (found == WK_INFER_NONE)
+            continue;
+        wk_infer_column *column = &survey->infer->columns[found];
+        column->records++;
+        if (line->fields[i].flags & WK_FIELD_NULL) {
+            wk_infer_null(column);
+            continue;
+        }
+        size_t bytes;
+        wk_kind kind = kind_of(line->fields[i].flags);
+        const char *text = text_of(input, &fields, i, &bytes);
+        PF_TRY(wk_infer_value(column, kind, text, bytes, &here, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status survey_input(const wk_input *input, const wk_input *owner, wk_survey *survey, wk_fault *ret_fault,
+                                  sluice_error *err)
+{
+    wk_csv_start start = {.line = 1, .piece = survey->piece, .fields = 1};
+    wk_csv *lines = NULL;
+    wk_json_line line = {0};
+    sluice_status status;
+
+    (void)owner;
+    PF_TRY(wk_text_begin(&input->source, &start.offset, ret_fault, err));
+    if (ret_fault->present)
+        return SLUICE_OK;
+    PF_TRY(wk_csv_open(&input->lexer, &input->source, &start, &lines, err));
+    for (;;) {
+        wk_record *record = NULL;
+        PF_GOTO(status, done, wk_text_next(lines, &record, err));
+        if (record == NULL)
+            break;
+        PF_GOTO(status, done, survey_line(input, survey, &line, record, err));
+    }
+done:
+    wk_json_line_free(&line);
+    wk_csv_close(lines);
+    return status;
+}
+
 const wk_format_ops wk_jsonl_ops = {.prepare = prepare,
                                     .scan = wk_text_scan,
                                     .join = wk_text_join,
@@ -311,4 +387,5 @@ const wk_format_ops wk_jsonl_ops = {.prepare = prepare,
                                     .place = place,
                                     .close = close_reader,
                                     .add = add,
+                                    .survey = survey_input,
                                     .text = text_of};

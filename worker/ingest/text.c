@@ -42,6 +42,20 @@ sluice_status wk_text_open(const wk_chunk_view *view, uint32_t fields, wk_csv **
     return wk_csv_open(&view->input->lexer, &view->input->source, &start, ret_csv, err);
 }
 
+sluice_status wk_text_next(wk_csv *csv, wk_record **ret_record, sluice_error *err)
+{
+    sluice_error error;
+    sluice_status status = wk_csv_next(csv, ret_record, &error);
+
+    if (status == SLUICE_RESOURCE_LIMIT) {
+        *ret_record = NULL;
+        return SLUICE_OK;
+    }
+    if (status != SLUICE_OK && err)
+        *err = error;
+    return status;
+}
+
 sluice_status wk_text_begin(const wk_source *source, uint64_t *ret_offset, wk_fault *ret_fault, sluice_error *err)
 {
     sluice_error error = {0};

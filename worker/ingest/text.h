@@ -14,6 +14,8 @@ sluice_status wk_text_join(const wk_input *input, const wk_boundaries *boundarie
                            wk_shape *ret_shape, sluice_error *err);
 /* A record reader before the chunk's first record, lines counted. `fields`: how many of a record are wanted. */
 sluice_status wk_text_open(const wk_chunk_view *view, uint32_t fields, wk_csv **ret_csv, sluice_error *err);
+/* The next record of a survey; a longer one than the limit ends it, too: it is refused where rows are read. */
+sluice_status wk_text_next(wk_csv *csv, wk_record **ret_record, sluice_error *err);
 /* The line of source[to], when that of source[from] is *line. */
 sluice_status wk_count_lines(const wk_source *source, uint64_t from, uint64_t to, uint64_t *line, sluice_error *err);
 /* Where the text begins. The mark of another encoding is a fault, on line 1. */
