@@ -140,7 +140,7 @@ class Memory(ProgramTest):
     def test_a_record_beyond_the_bound_is_named_and_changes_nothing(self):
         self.write("schema.json", {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "text": "string"}}}})
         self.done("init", "G", "--schema", "schema.json")
-        self.write("p.csv", "id,text\n1,short\n2,\"%s\"\n" % ("x" * (6 * MIB)))
+        self.write("p.csv", "id,text\n1,short\n2,\"%s\"\n" % ("x" * (8 * MIB)))
         said = self.refused(10, "load", "G", "P=p.csv", "--memory", "36M", "--workers", "1", "--json")
         self.assertIn("p.csv:3", said.err)
         self.assertIn("--memory", said.err)

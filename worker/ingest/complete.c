@@ -545,7 +545,9 @@ static sluice_status open_output(completing *c, output *out, const char *name, s
                            .specs = c->specs,
                            .count = c->count + (updates ? 2 : 0),
                            .number = request->number + (updates ? WK_SINK_NAMES : 0),
-                           .compress = request->compress};
+                           .compress = request->compress,
+                           .spool = request->spool,
+                           .expected = c->rows};
 
     (void)snprintf(setup.prefix, sizeof setup.prefix, "%s", request->prefix);
     out->name = name;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A record is in the buffer, in a column, and, while either grows, once more. */
-#define RECORD_PART 8u
+#define RECORD_PART 5u
 #define RECORD_MIN  (UINT64_C(64) << 10)
 
 struct wk_csv {

@@ -18,7 +18,10 @@ struct wk_stream {
     wk_side *side;
     source *sources;
     uint32_t count;
-    uint32_t *heap; /* sources that have an entry, the least first */
+    struct head { /* a source that has an entry, and the hash of that */
+        uint64_t hash;
+        uint32_t source;
+    } * heap; /* the least first */
     uint32_t heap_count;
 };
 
@@ -95,26 +98,21 @@ static sluice_status refill(source *s, sluice_error *err)
 
 /* ---- the heap ---- */
 
-static bool is_before(const wk_stream *stream, uint32_t a, uint32_t b)
+static inline bool is_before(const struct head *a, const struct head *b)
 {
-    const st_run_entry *left = stream->sources[a].at, *right = stream->sources[b].at;
-    return left->hash != right->hash ? left->hash < right->hash : a < b;
+    return a->hash != b->hash ? a->hash < b->hash : a->source < b->source;
 }
 
 static void sift_down(wk_stream *stream, uint32_t at)
 {
-    uint32_t *heap = stream->heap, moving = heap[at];
+    struct head *heap = stream->heap, moving = heap[at];
+    uint32_t count = stream->heap_count;
 
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= stream->heap_count)
-            break;
-        if (child + 1 < stream->heap_count && is_before(stream, heap[child + 1], heap[child]))
-            child++;
-        if (!is_before(stream, heap[child], moving))
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_before(&heap[child + 1], &heap[child]);
+        if (!is_before(&heap[child], &moving))
             break;
         heap[at] = heap[child];
-        at = child;
     }
     heap[at] = moving;
 }
@@ -138,7 +136,7 @@ static sluice_status start(wk_stream *stream, wk_range range, sluice_error *err)
         PF_TRY(seek(&stream->sources[i], range, err));
         PF_TRY(settle(stream, &stream->sources[i], &any, err));
         if (any)
-            stream->heap[stream->heap_count++] = i;
+            stream->heap[stream->heap_count++] = (struct head){stream->sources[i].at->hash, i};
     }
     for (uint32_t i = stream->heap_count / 2; i > 0; i--)
         sift_down(stream, i - 1);
@@ -191,18 +189,20 @@ bool wk_stream_peek(const wk_stream *stream, uint64_t *ret_hash)
 {
     if (stream->heap_count == 0)
         return false;
-    *ret_hash = stream->sources[stream->heap[0]].at->hash;
+    *ret_hash = stream->heap[0].hash;
     return true;
 }
 
 static sluice_status drop_first(wk_stream *stream, sluice_error *err)
 {
     bool any = false;
-    source *s = &stream->sources[stream->heap[0]];
+    source *s = &stream->sources[stream->heap[0].source];
 
     s->at++;
     PF_TRY(settle(stream, s, &any, err));
-    if (!any)
+    if (any)
+        stream->heap[0].hash = s->at->hash;
+    else
         stream->heap[0] = stream->heap[--stream->heap_count];
     if (stream->heap_count > 0)
         sift_down(stream, 0);
@@ -212,7 +212,7 @@ static sluice_status drop_first(wk_stream *stream, sluice_error *err)
 sluice_status wk_stream_next(wk_stream *stream, wk_place *ret_place, sluice_error *err)
 {
     PF_ASSERT(stream->heap_count > 0);
-    const source *s = &stream->sources[stream->heap[0]];
+    const source *s = &stream->sources[stream->heap[0].source];
     *ret_place = (wk_place){.side = stream->side, .fragment = s->fragment, .position = s->at->position};
     return drop_first(stream, err);
 }
