@@ -268,6 +268,17 @@ class Mutate(ProgramTest):
         self.assertEqual(self.state(), before)
         self.clean()
 
+    def test_an_update_that_failed_stands_in_nobodys_way(self):
+        self.mutate(person(1), person(2))
+        for _ in range(3):
+            self.refuse(4, "CONSTRAINT_CHECK", 1, {"op": "update", "node": "Person", "key": 1, "set": {"age": 500}}, check=False)
+            self.write("m.jsonl", self.text([{"op": "update", "node": "Person", "key": 1, "set": {"age": 5}}]))
+            for point in ("prepare.after_plan", "gates.after", "publish.before_append"):
+                self.run_program("mutate", "G", "m.jsonl", env={"SLUICE_FAILPOINT": point + "=error"})
+        self.assertEqual(self.counts({"op": "update", "node": "Person", "key": 1, "set": {"age": 9}},
+                                     {"op": "update", "node": "Person", "key": 2, "set": {"age": 9}}), (0, 2, 0))
+        self.clean()
+
     def test_text_that_is_no_json_is_refused_at_its_line(self):
         for text in ('{"op": "insert"', "[1]", "7", "{'op': 1}", '{"op":"delete","op":"delete"}', '{"op": "\ud800"}', "nul"):
             self.write("m.jsonl", self.text([person(1)]) + "\n" + text.encode("utf-8", "surrogatepass").decode("latin-1") + "\n")

@@ -3,6 +3,8 @@
 killed at every failpoint: the same operation id gives one commit."""
 
 import json
+import os
+import signal
 import threading
 import time
 import uuid
@@ -92,6 +94,39 @@ class Rivals(ProgramTest):
                     self.assertIn(said.error["code"], ("WRITE_CONFLICT", "REBASE_EXHAUSTED"))
         self.together(work)
         self.assertEqual((self.value(0, "n") // 1000 % 2, self.value(0, "m") // 1000 % 2), (1, 0))
+        self.clean()
+
+    def test_loads_and_mutations_meet_by_the_same_matrix(self):
+        def update(key, **values):
+            return {"op": "update", "node": "N", "key": key, "set": values}
+        cells = [  # a load that commits while the mutation stands behind its plan; the mutation; how it ends
+            ("overwrite", "id,n\n0,5\n1,5\n2,5\n", [update(1, n=6)], "WRITE_CONFLICT"),
+            ("overwrite", "id,n\n0,5\n1,5\n2,5\n", [{"op": "insert", "node": "N", "set": {"id": 70, "n": 1}}], None),
+            ("overwrite", "id,n\n0,5\n1,5\n2,5\n71,5\n", [{"op": "insert", "node": "N", "set": {"id": 71, "n": 1}}],
+             "KEY_CONFLICT"),
+            ("upsert", "id,n\n1,8\n", [update(1, n=9)], "WRITE_CONFLICT"),
+            ("upsert", "id,n\n1,8\n", [update(1, m=9)], None),
+            ("upsert", "id,n\n80,8\n", [update(1, n=10)], None),
+            ("insert", "id,n\n81,8\n", [{"op": "upsert", "node": "N", "key": 81, "set": {"m": 3, "n": 8}}], None),
+            ("insert", "id,n\n82,8\n", [{"op": "insert", "node": "N", "set": {"id": 82, "n": 1}}], "KEY_CONFLICT"),
+        ]
+        for number, (mode, text, records, code) in enumerate(cells):
+            with self.subTest(mode=mode, records=records):
+                # every cell begins with another value of n, so that each load of it changes something
+                self.mutate([{"op": "upsert", "node": "N", "key": 1, "set": {"n": 100 + number, "m": None}}], name="first.jsonl")
+                self.write("m.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+                process = self.start("mutate", "G", "m.jsonl", "--json", env={"SLUICE_FAILPOINT": "prepare.after_plan=stop"})
+                os.waitpid(process.pid, os.WUNTRACED)
+                self.write("l.csv", text)
+                loaded = self.finish(self.start("load", "G", "N=l.csv", "--mode", mode, "--workers", "1", "--json"))
+                self.assertEqual(loaded.code, 0, loaded.err)
+                os.kill(process.pid, signal.SIGCONT)
+                said = self.finish(process)
+                if code:
+                    self.assertEqual(said.error["code"], code, said.err)
+                else:
+                    self.assertEqual(said.code, 0, said.err)
+        self.assertEqual((self.value(1, "n"), self.value(81, "m"), self.value(81, "n")), (107, 3, 8))
         self.clean()
 
     def test_a_mutation_killed_at_any_failpoint_is_done_once_under_its_operation(self):
