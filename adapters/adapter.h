@@ -8,12 +8,17 @@
 #include "store/state/state.h"
 
 /* Effects that are visible by themselves (OW-030); staged objects are inert and are not listed here. */
-typedef enum ad_effect_kind { AD_EFFECT_CREATE_REF, AD_EFFECT_REMOVE_REF, AD_EFFECT_MOVE } ad_effect_kind;
+typedef enum ad_effect_kind {
+    AD_EFFECT_CREATE_REF,
+    AD_EFFECT_REMOVE_REF,
+    AD_EFFECT_MOVE,
+    AD_EFFECT_FOLLOW /* after the commit: the merged branch goes, if it still has this incarnation and head (`from`) */
+} ad_effect_kind;
 typedef struct ad_effect {
     ad_effect_kind kind;
     char branch[256];        /* refs: the branch name */
     uint64_t incarnation;    /* refs: which incarnation it creates or removes */
-    char from[128], to[128]; /* moves */
+    char from[128], to[128]; /* moves; FOLLOW: from is a commit id */
 } ad_effect;
 
 typedef enum ad_class { AD_NONE, AD_PARTIAL, AD_COMPLETE, AD_FOREIGN } ad_class;

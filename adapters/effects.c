@@ -58,6 +58,9 @@ static sluice_status effect_state(st_graph *graph, const ad_effect *effect, stat
         *ret_state = from && !to ? STATE_NONE : !from && to ? STATE_DONE : STATE_FOREIGN;
         return SLUICE_OK;
     }
+    case AD_EFFECT_FOLLOW: /* nothing of it comes before the commit (coord/finalize.c, coord/resolve.c) */
+        *ret_state = STATE_DONE;
+        return SLUICE_OK;
     }
     return pf_fail(err, SLUICE_CORRUPT, "an effect of unknown kind %d", (int)effect->kind);
 }
@@ -91,6 +94,8 @@ static sluice_status apply_one(st_graph *graph, const ad_effect *effect, sluice_
         return st_ref_remove(graph, effect->branch, effect->incarnation, err);
     case AD_EFFECT_MOVE:
         return move(graph, effect->from, effect->to, err);
+    case AD_EFFECT_FOLLOW:
+        break;
     }
     return pf_fail(err, SLUICE_CORRUPT, "an effect of unknown kind %d", (int)effect->kind);
 }
@@ -136,6 +141,7 @@ sluice_status ad_effects_undo(st_graph *graph, const ad_effect *effects, uint32_
         case AD_EFFECT_MOVE:
             PF_TRY(move(graph, effects[i].to, effects[i].from, err));
             break;
+        case AD_EFFECT_FOLLOW:
         case AD_EFFECT_REMOVE_REF: /* a ref that is gone is not made again: the removal is completed forward */
             break;
         }

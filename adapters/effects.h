@@ -9,6 +9,8 @@
  * completed forward       | | move to trash | source name present            | only the trash name | neither, or both
  * | move back, iff source is free |
  *
+ * A follow-up (a merged branch that is to go) has no part before the commit: it is completed after it, forward only.
+ *
  * All three functions are idempotent, compare before they change anything, and never touch what is somebody else's.
  * They are called under the intent's slot lock only.
  */

@@ -159,8 +159,6 @@ static sluice_status run_merge(cli_run *run, sluice_error *err)
     st_graph *graph = NULL;
     wk_executor executor = {.workers = 1, .epoch = pf_id_new()};
     sluice_status status;
-    if (options.delete_source)
-        return pf_fail(err, SLUICE_USAGE, "this version does not delete the source of a merge");
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
     status = co_merge(graph, &options, &executor, &result, err);
     if (status == SLUICE_MERGE_CONFLICT) {

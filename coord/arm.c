@@ -74,6 +74,15 @@ done:
     return status;
 }
 
+/* Effects that come before the commit; a follow-up comes after it. */
+static bool has_effects(const co_run *run)
+{
+    for (uint32_t i = 0; i < run->intent.effect_count; i++)
+        if (run->intent.effects[i].kind != AD_EFFECT_FOLLOW)
+            return true;
+    return false;
+}
+
 static sluice_status arm(co_run *run, sluice_error *err)
 {
     pf_buffer side = {0};
@@ -88,8 +97,7 @@ static sluice_status arm(co_run *run, sluice_error *err)
     PF_GOTO(status, done, PF_FAILPOINT(ARM_AFTER_SIDE_FILE, err));
     run->armed = true;
     run->receipt.commit = run->intent.scope.commit;
-    status =
-        co_slot_write(&run->slot, &run->intent, run->intent.effect_count ? CO_PHASE_ARMED : CO_PHASE_CONFIRMED, err);
+    status = co_slot_write(&run->slot, &run->intent, has_effects(run) ? CO_PHASE_ARMED : CO_PHASE_CONFIRMED, err);
     if (status == SLUICE_OK)
         status = PF_FAILPOINT(ARM_AFTER, err);
 done:
@@ -125,5 +133,5 @@ sluice_status co_stage_arm(co_run *run, sluice_error *err)
     PF_TRY(arm(run, err));
     if (run->request.creates) /* its effect comes after the commit */
         return SLUICE_OK;
-    return run->intent.effect_count ? apply(run, err) : SLUICE_OK;
+    return has_effects(run) ? apply(run, err) : SLUICE_OK;
 }

@@ -255,3 +255,44 @@ done:
         pf_id_text(&request->operation, err->operation_id);
     return status;
 }
+
+static sluice_status follow_locked(deletion *del, uint64_t incarnation, sluice_error *err)
+{
+    sluice_status status;
+    PF_TRY(open_locks(del, incarnation, err));
+    status = del->locks ? lk_take(del->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, del->deadline, err) : SLUICE_OK;
+    if (status == SLUICE_OK) {
+        status = delete_locked(del, incarnation, err);
+        if (del->locks)
+            lk_release(del->locks, LK_BYTE_PUBLISH);
+    }
+    lk_lockfile_close(del->locks);
+    del->locks = NULL;
+    if (status == SLUICE_OK && del->again)
+        status =
+            pf_fail(err, SLUICE_LIVE_WRITER_CONTENTION, "a dead writer's intent of the branch waits to be settled");
+    return status;
+}
+
+sluice_status co_branch_follow(st_graph *graph, lk_lockfile *graph_locks, const ad_effect *follow,
+                               const pf_id *operation, pf_deadline deadline, sluice_error *err)
+{
+    co_branch_receipt receipt = {0};
+    co_branch_request request = {.name = follow->branch, .operation = *operation};
+    deletion del = {.graph = graph, .request = &request, .deadline = deadline, .answer = &receipt};
+    uint64_t now = 0;
+    sluice_error gone = {0};
+    if (!pf_id_parse(follow->from, &request.if_head))
+        return pf_fail(err, SLUICE_CORRUPT, "a follow-up that names no commit");
+    PF_TRY(digest_request(&request, &del.digest, err));
+    PF_TRY(lk_take(graph_locks, LK_GRAPH_REFS, PF_LOCK_EXCLUSIVE, deadline, err));
+    sluice_status status = st_ref_read(graph, follow->branch, &now, &gone);
+    if (status == SLUICE_NOT_FOUND)
+        status = SLUICE_OK;
+    else if (status == SLUICE_OK)
+        status = follow_locked(&del, follow->incarnation, err);
+    else if (err)
+        *err = gone;
+    lk_release(graph_locks, LK_GRAPH_REFS);
+    return status;
+}

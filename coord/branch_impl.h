@@ -4,6 +4,7 @@
 #ifndef COORD_BRANCH_IMPL_H
 #define COORD_BRANCH_IMPL_H
 
+#include "adapters/adapter.h"
 #include "coord/branch.h"
 #include "locks/gates.h"
 
@@ -13,6 +14,11 @@ sluice_status co_branch_settle(st_graph *graph, uint64_t incarnation, pf_deadlin
 
 /* The branch's lock file, "branches/<incarnation>/locks". */
 sluice_status co_branch_locks(st_graph *graph, uint64_t incarnation, lk_lockfile **ret_locks, sluice_error *err);
+
+/* A merged branch goes, if its name still stands for this incarnation with this head. For whoever holds an intent's
+ * slot: takes the refs lock and the branch's publish lock, and no gate. Done already is done. */
+sluice_status co_branch_follow(st_graph *graph, lk_lockfile *graph_locks, const ad_effect *follow,
+                               const pf_id *operation, pf_deadline deadline, sluice_error *err);
 
 /* What control/ knows of an operation on a name. *ret_found false: nothing. IDEMPOTENCY_CONFLICT: the id was used for
  * another request, or is older than the receipts kept. */

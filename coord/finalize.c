@@ -8,6 +8,7 @@
 #include "coord/run.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include <stdio.h>
 
 static sluice_status retire(co_run *run, sluice_error *err)
 {
@@ -17,8 +18,27 @@ static sluice_status retire(co_run *run, sluice_error *err)
     return PF_FAILPOINT(FINALIZE_AFTER_RETIRE, err);
 }
 
+/* What the commit said would come after it. Its failure changes nothing of the commit: it is told (M-07). */
+static void follow_up(co_run *run)
+{
+    for (uint32_t i = 0; run->armed && i < run->intent.effect_count; i++) {
+        const ad_effect *effect = &run->intent.effects[i];
+        sluice_error cause = {0};
+        if (effect->kind != AD_EFFECT_FOLLOW)
+            continue;
+        sluice_status status = PF_FAILPOINT(FINALIZE_BEFORE_FOLLOW, &cause);
+        if (status == SLUICE_OK)
+            status = co_branch_follow(run->write.graph, run->graph_locks, effect, &run->request.operation,
+                                      co_run_deadline(run), &cause);
+        run->receipt.followed = status == SLUICE_OK;
+        (void)snprintf(run->receipt.not_followed, sizeof run->receipt.not_followed, "%s",
+                       status == SLUICE_OK ? "" : cause.message);
+    }
+}
+
 void co_stage_finalize(co_run *run)
 {
+    follow_up(run);
     if (run->armed && PF_FAILPOINT(FINALIZE_BEFORE_AUDIT, NULL) == SLUICE_OK)
         (void)retire(run, NULL); /* no user error: the next barrier proves the commit and removes the intent */
     co_slot_release(&run->slot);

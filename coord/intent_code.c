@@ -10,8 +10,10 @@
 
 #define FORMAT "sluice-intent/1"
 
-static const char *const effect_kinds[] = {
-    [AD_EFFECT_CREATE_REF] = "create-ref", [AD_EFFECT_REMOVE_REF] = "remove-ref", [AD_EFFECT_MOVE] = "move"};
+static const char *const effect_kinds[] = {[AD_EFFECT_CREATE_REF] = "create-ref",
+                                           [AD_EFFECT_REMOVE_REF] = "remove-ref",
+                                           [AD_EFFECT_MOVE] = "move",
+                                           [AD_EFFECT_FOLLOW] = "follow"};
 
 void co_intent_free(co_intent *intent)
 {

@@ -9,6 +9,7 @@
 #include "coord/branch_impl.h"
 #include "coord/merge_job.h"
 #include "platform/check.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,23 @@ static sluice_status add_lineage(mrg_job *job, co_write *write, sluice_error *er
     return st_history_reduce(job->mut.graph, &job->source_history, &commit->merged, &commit->merged_count, err);
 }
 
+/* The source goes after the commit: the intent says which one, so that recovery completes it. */
+static sluice_status declare_follow_up(mrg_job *job, co_write *write, sluice_error *err)
+{
+    job->mut.stages = job->options->delete_source;
+    if (!job->options->delete_source)
+        return SLUICE_OK;
+    write->effects = calloc(1, sizeof *write->effects);
+    if (!write->effects)
+        return pf_fail_memory(err);
+    write->effect_count = 1;
+    write->effects[0] = (ad_effect){.kind = AD_EFFECT_FOLLOW, .incarnation = job->source_incarnation};
+    (void)snprintf(write->effects[0].branch, sizeof write->effects[0].branch, "%s", job->options->source);
+    pf_id_text(&job->result->source_head, write->effects[0].from);
+    write->arms = true;
+    return co_write_need_attempt(write, err);
+}
+
 static sluice_status plan_rows(mrg_job *job, co_write *write, sluice_error *err)
 {
     st_commit *commit = &write->delta.commit;
@@ -147,6 +165,7 @@ static sluice_status plan_rows(mrg_job *job, co_write *write, sluice_error *err)
     commit->inserted = job->result->inserted = job->mut.inserted;
     commit->updated = job->result->updated = job->mut.updated;
     commit->deleted = job->result->deleted = job->mut.deleted;
+    PF_TRY(declare_follow_up(job, write, err));
     PF_TRY(mut_add_edits(&job->mut, err));
     PF_TRY(mut_add_sets(&job->mut, err));
     PF_TRY(mut_add_gates(&job->mut, err));
@@ -237,6 +256,42 @@ done:
     return status;
 }
 
+static void tell_deleted(co_merge_result *result, const char *why)
+{
+    result->branch_deleted = !why;
+    (void)snprintf(result->not_deleted, sizeof result->not_deleted, "%s", why ? why : "");
+}
+
+/* What became of the source that was to be deleted. One that is merged already has no commit to follow. */
+static void end_source(st_graph *graph, const co_merge_options *options, co_merge_result *result)
+{
+    uint64_t incarnation;
+    sluice_error cause = {0};
+    co_branch_receipt receipt;
+    if (!options->delete_source)
+        return;
+    if (result->receipt.repeated) {
+        bool gone = st_ref_read(graph, options->source, &incarnation, NULL) == SLUICE_NOT_FOUND;
+        tell_deleted(result, gone ? NULL : "a branch of this name is there");
+    } else if (result->receipt.committed) {
+        tell_deleted(result, result->receipt.followed ? NULL : result->receipt.not_followed);
+    } else {
+        const co_branch_request request = {
+            .name = options->source, .if_head = result->source_head, .operation = pf_id_new()};
+        bool gone = co_branch_delete(graph, &request, &receipt, &cause) == SLUICE_OK;
+        tell_deleted(result, gone ? NULL : cause.message);
+    }
+}
+
+static sluice_status check_options(const co_merge_options *options, sluice_error *err)
+{
+    if (options->delete_source && strcmp(options->source, ST_MAIN_BRANCH) == 0)
+        return pf_fail(err, SLUICE_USAGE, "the branch main cannot be deleted");
+    if (options->delete_source && options->into && strcmp(options->source, options->into) == 0)
+        return pf_fail(err, SLUICE_USAGE, "a branch that is merged into itself is not deleted");
+    return SLUICE_OK;
+}
+
 sluice_status co_merge(st_graph *graph, const co_merge_options *options, wk_executor *executor,
                        co_merge_result *ret_result, sluice_error *err)
 {
@@ -251,6 +306,7 @@ sluice_status co_merge(st_graph *graph, const co_merge_options *options, wk_exec
     *ret_result = (co_merge_result){0};
     if (!request.operation_given)
         request.operation = pf_id_new();
+    PF_TRY(check_options(options, err));
     PF_TRY(digest_request(options, &request.request, err));
     status = co_write_run(graph, &request, NULL, executor, &writer, &ret_result->receipt, err);
     if (status == SLUICE_OK && ret_result->receipt.committed) {
@@ -261,6 +317,8 @@ sluice_status co_merge(st_graph *graph, const co_merge_options *options, wk_exec
         if (ret_result->receipt.repeated)
             status = tell_repeated(graph, ret_result, err);
     }
+    if (status == SLUICE_OK)
+        end_source(graph, options, ret_result);
     drop_model(&job); /* the conflicts are the answer */
     close_side(&job.source);
     st_history_free(&job.source_history);

@@ -97,6 +97,7 @@ typedef struct mut_job {
     wk_fault fault; /* the least so far */
     uint64_t inserted, updated, deleted, skipped;
     uint64_t staged; /* numbers of staged names used */
+    bool stages;     /* nothing is attached, because the write arms (merge) */
     /* Set: faults are told here, all of them, and none ends the plan (merge). */
     void (*on_fault)(void *context, uint32_t record, sluice_status code, const char *text);
     void *fault_context;

@@ -317,7 +317,7 @@ static sluice_status hand_over(table_edit *table, sluice_error *err)
 
 static sluice_status add_edits(mut_job *job, table_edit *tables, uint32_t count, sluice_error *err)
 {
-    bool fits = true;
+    bool fits = !job->stages;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++)
         PF_TRY(gather(&tables[i], err));

@@ -22,6 +22,7 @@
 #include "coord/append.h"
 #include "coord/arbitrate.h"
 #include "coord/audit.h"
+#include "coord/branch_impl.h"
 #include "coord/plan.h"
 #include "coord/quarantine.h"
 #include "coord/recovery.h"
@@ -183,6 +184,25 @@ static sluice_status audit_and_retire(const co_resolution *how, co_slot *slot, c
     return PF_FAILPOINT(RECOVER_AFTER_RETIRE, err);
 }
 
+/* What the commit said would come after it, if what it meant is still as it was (L-042). Only what may end well the
+ * next time leaves the intent. */
+static sluice_status follow_up(const co_resolution *how, const co_intent *intent, sluice_error *err)
+{
+    for (uint32_t i = 0; i < intent->effect_count; i++) {
+        sluice_error cause = {0};
+        if (intent->effects[i].kind != AD_EFFECT_FOLLOW)
+            continue;
+        sluice_status status = co_branch_follow(how->graph, how->graph_locks, &intent->effects[i],
+                                                &intent->scope.operation, how->deadline, &cause);
+        if (status != SLUICE_IO && status != SLUICE_NO_SPACE && status != SLUICE_FENCED)
+            continue;
+        if (err)
+            *err = cause;
+        return status;
+    }
+    return SLUICE_OK;
+}
+
 sluice_status co_resolve(const co_resolution *how, co_slot *slot, const co_intent *intent, co_recovered *line,
                          sluice_error *err)
 {
@@ -222,6 +242,8 @@ sluice_status co_resolve(const co_resolution *how, co_slot *slot, const co_inten
     }
     if (outcome == CO_OUTCOME_DISCARDED && intent->effect_count)
         PF_TRY(adapter->undo(how->graph, intent->effects, intent->effect_count, err));
+    if (outcome == CO_OUTCOME_COMMITTED)
+        PF_TRY(follow_up(how, intent, err));
     PF_TRY(audit_and_retire(how, slot, intent, line, outcome, err));
     (void)snprintf(line->outcome, sizeof line->outcome, "%s", outcome == CO_OUTCOME_QUARANTINED ? "kept" : "resolved");
     return SLUICE_OK;

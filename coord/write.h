@@ -67,6 +67,8 @@ typedef struct co_receipt {
     uint64_t inserted, updated, deleted;
     bool acknowledged;
     unsigned restarts;
+    bool followed;          /* a follow-up was done */
+    char not_followed[256]; /* or why not */
 } co_receipt;
 
 /* What stands while a write runs. */

@@ -72,6 +72,7 @@
     X(SEGMENT_AFTER_CURRENT_WRITE, "segment.after_current_write")                                                      \
     X(SEGMENT_AFTER_CURRENT_SYNC, "segment.after_current_sync")                                                        \
     X(FINALIZE_BEFORE_AUDIT, "finalize.before_audit")                                                                  \
+    X(FINALIZE_BEFORE_FOLLOW, "finalize.before_follow")                                                                \
     X(FINALIZE_BEFORE_RETIRE, "finalize.before_retire")                                                                \
     X(FINALIZE_AFTER_RETIRE, "finalize.after_retire")                                                                  \
     X(RECOVER_BEFORE_PUBLISH, "recover.before_publish")                                                                \
