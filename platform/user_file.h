@@ -90,7 +90,7 @@ sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err);
 void pf_output_discard(pf_output *output);
 uint64_t pf_output_bytes(const pf_output *output); /* given to pf_output_write so far */
 
-/* Does the file's folder lie in this folder, or is it this one? Links resolved; false where one is not there. */
+/* Would a file of this path lie in this folder, at any depth? Links resolved; false where a folder is not there. */
 bool pf_path_is_inside(const char *path, const char *folder);
 
 /* Makes one folder for outputs; ALREADY_EXISTS when something is there, USAGE when its parent is missing. */

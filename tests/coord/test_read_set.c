@@ -74,11 +74,9 @@ static void each_kind_of_read_meets_its_spaces_and_no_others(void **state)
     static const struct {
         co_read_kind kind;
         st_space meets;
-    } cells[] = {{CO_READ_KEY_ABSENT, ST_SPACE_KEY_INSERTED},
-                 {CO_READ_KEY_PRESENT, ST_SPACE_KEY_DELETED},
-                 {CO_READ_UNIQUE_ABSENT, ST_SPACE_UNIQUE_SET},
-                 {CO_READ_EDGES_EMPTY, ST_SPACE_ENDPOINT_USED},
-                 {CO_READ_COUNT, ST_SPACE_ENDPOINT_USED}};
+    } cells[] = {{CO_READ_KEY_ABSENT, ST_SPACE_KEY_INSERTED},   {CO_READ_KEY_PRESENT, ST_SPACE_KEY_DELETED},
+                 {CO_READ_UNIQUE_ABSENT, ST_SPACE_UNIQUE_SET},  {CO_READ_UNIQUE_PRESENT, ST_SPACE_UNIQUE_FREED},
+                 {CO_READ_EDGES_EMPTY, ST_SPACE_ENDPOINT_USED}, {CO_READ_COUNT, ST_SPACE_ENDPOINT_USED}};
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         co_read_set set = {0};
         add(&set, cells[i].kind, 64, 0, low, 3);

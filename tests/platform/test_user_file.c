@@ -8,6 +8,7 @@
 #include "platform/clock.h"
 #include "platform/user_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -252,6 +253,101 @@ static void a_given_up_output_leaves_nothing_of_its_own(void **state)
     free(old);
 }
 
+static unsigned count_files(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    unsigned count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count - 2;
+}
+
+static void expect_content(const char *path, const char *text)
+{
+    pf_buffer all = {0};
+
+    ASSERT_OK(pf_input_read_all(path, 100, &all, &err));
+    assert_int_equal(all.length, strlen(text));
+    assert_memory_equal(all.data, text, all.length);
+    pf_buffer_free(&all);
+}
+
+static void a_swapped_output_has_its_name_only_once_it_is_whole(void **state)
+{
+    char *path = test_path(*state, "out"), *link = test_path(*state, "link");
+    struct stat st;
+    pf_output *output;
+
+    ASSERT_OK(pf_output_open(path, PF_OUTPUT_SWAP, &output, &err));
+    ASSERT_OK(pf_output_write(output, "new", 3, &err));
+    ASSERT_OK(pf_output_flush(output, &err));
+    assert_int_equal(access(path, F_OK), -1);
+    ASSERT_OK(pf_output_close(output, true, &err));
+    expect_content(path, "new");
+
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(symlink("out", link), 0);
+    ASSERT_OK(pf_output_open(link, PF_OUTPUT_SWAP, &output, &err));
+    ASSERT_OK(pf_output_write(output, "newer", 5, &err));
+    ASSERT_OK(pf_output_flush(output, &err));
+    expect_content(path, "new");
+    ASSERT_OK(pf_output_close(output, true, &err));
+    expect_content(path, "newer");
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+
+    ASSERT_OK(pf_output_open(path, PF_OUTPUT_SWAP, &output, &err));
+    ASSERT_OK(pf_output_write(output, "given up", 8, &err));
+    ASSERT_OK(pf_output_flush(output, &err));
+    pf_output_discard(output);
+    expect_content(path, "newer");
+    assert_int_equal(count_files(*state), 2);
+    free(path);
+    free(link);
+}
+
+static void a_swapped_output_that_could_not_have_its_name_is_refused_at_once(void **state)
+{
+    char *deep = test_path(*state, "no/out"), *slash = test_path(*state, "out/");
+    pf_output *output;
+
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_open(deep, PF_OUTPUT_SWAP, &output, &err));
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_open(slash, PF_OUTPUT_SWAP, &output, &err));
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_open(*state, PF_OUTPUT_SWAP, &output, &err));
+    ASSERT_FAILS(SLUICE_USAGE, pf_output_open("", PF_OUTPUT_SWAP, &output, &err));
+    assert_int_equal(count_files(*state), 0);
+    ASSERT_OK(pf_output_open("/dev/null", PF_OUTPUT_SWAP, &output, &err)); /* no file to be replaced */
+    ASSERT_OK(pf_output_write(output, "x", 1, &err));
+    ASSERT_OK(pf_output_close(output, true, &err));
+    free(deep);
+    free(slash);
+}
+
+static void a_path_is_inside_of_a_folder_whatever_it_is_called(void **state)
+{
+    char *folder = test_path(*state, "g"), *beside = test_path(*state, "gg"), *file = test_path(*state, "g/new"),
+         *dots = test_path(*state, "gg/../g/new"), *link = test_path(*state, "l"), *linked = test_path(*state, "l/new"),
+         *other = test_path(*state, "gg/new"), *missing = test_path(*state, "no/new");
+
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(beside, 0700), 0);
+    assert_int_equal(symlink("g", link), 0);
+    assert_true(pf_path_is_inside(file, folder));
+    assert_true(pf_path_is_inside(dots, folder));
+    assert_true(pf_path_is_inside(linked, folder));
+    assert_false(pf_path_is_inside(other, folder));
+    assert_false(pf_path_is_inside(folder, folder));
+    assert_false(pf_path_is_inside(missing, folder));
+    char *const all[] = {folder, beside, file, dots, link, linked, other, missing};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
 static void large_and_small_writes_keep_their_order(void **state)
 {
     char *path = test_path(*state, "out");
@@ -366,6 +462,9 @@ int main(void)
         WITH(a_small_file_is_read_whole_up_to_a_limit),
         WITH(an_output_is_new_or_replaced_as_asked),
         WITH(a_given_up_output_leaves_nothing_of_its_own),
+        WITH(a_swapped_output_has_its_name_only_once_it_is_whole),
+        WITH(a_swapped_output_that_could_not_have_its_name_is_refused_at_once),
+        WITH(a_path_is_inside_of_a_folder_whatever_it_is_called),
         WITH(large_and_small_writes_keep_their_order),
         WITH(a_failed_write_is_told_by_every_later_call),
         WITH(a_full_device_is_told_at_the_close_at_the_latest),
