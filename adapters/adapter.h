@@ -39,7 +39,7 @@ typedef struct ad_adapter {
     sluice_status (*undo)(st_graph *graph, const ad_effect *effects, uint32_t count, sluice_error *err);
 } ad_adapter;
 
-extern const ad_adapter ad_schema, ad_load;
+extern const ad_adapter ad_schema, ad_revert, ad_load;
 extern const ad_adapter ad_merge;
 extern const ad_adapter ad_optimize;
 extern const ad_adapter ad_index;

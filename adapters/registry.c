@@ -5,7 +5,8 @@
 #include "adapters/adapter.h"
 #include <string.h>
 
-static const ad_adapter *const list[] = {&ad_load, &ad_mutate, &ad_merge, &ad_schema, &ad_optimize, &ad_index};
+static const ad_adapter *const list[] = {&ad_load,   &ad_mutate,   &ad_merge, &ad_schema,
+                                         &ad_revert, &ad_optimize, &ad_index};
 
 const ad_adapter *ad_find(const char *kind)
 {

@@ -68,7 +68,7 @@ sluice_status st_entries_adopt(st_entries *entries, const st_schema *schema, slu
     for (uint32_t i = 0; i < entries->count; i++) {
         st_table_entry *entry = &entries->items[i];
         const st_type_def *type = st_schema_find_table(schema, entry->id);
-        entry->live = entry->live && type != NULL;
+        entry->live = type != NULL;
         if (!entry->live || strcmp(entry->name, type->name) == 0)
             continue;
         char *name = strdup(type->name);

@@ -22,7 +22,8 @@ sluice_status st_entries_apply(st_entries *entries, const st_schema *schema, con
                                const st_edit_place *place, uint32_t *ret_changed, bool *ret_made, sluice_error *err);
 /* Entries of all types of the schema, empty. */
 sluice_status st_entries_make(st_entries *entries, const st_schema *schema, sluice_error *err);
-/* Under another schema: entries of added types are made, of dropped ones tombstoned, of renamed ones renamed. */
+/* Under another schema: entries of added types are made, of dropped ones tombstoned, of renamed ones renamed, of those
+ * that a revert brings back live again. */
 sluice_status st_entries_adopt(st_entries *entries, const st_schema *schema, sluice_error *err);
 /* Rows and bytes that an edit adds (rows left out by it not counted). False on overflow. */
 bool st_edit_added(const st_edit *edit, uint64_t *ret_rows, uint64_t *ret_bytes);

@@ -66,6 +66,8 @@ static void write_add(st_json *json, const st_edit_add *add)
     st_put_text(json, "ids", id_forms[form]);
     if (form == IDS_GIVEN)
         st_put_u64(json, "first", add->first_row);
+    if (add->commit_given)
+        st_put_id(json, "commit", &add->commit);
     st_runs_write(json, add->runs, add->run_count);
     st_index_write(json, &add->index);
     st_dead_write(json, "dead", &add->dead);
@@ -148,6 +150,9 @@ static sluice_status read_add(const cJSON *object, st_edit_add *add, sluice_erro
         if (add->first_row == 0 || !pf_add_u64(add->first_row, add->fragment.rows, &end))
             return damaged("row ids", err);
     }
+    add->commit_given = cJSON_GetObjectItemCaseSensitive(object, "commit") != NULL;
+    if (add->commit_given)
+        PF_TRY(st_json_get_id(object, "commit", &add->commit, err));
     PF_TRY(st_runs_read(object, &add->runs, &add->run_count, err));
     PF_TRY(st_index_read(object, &add->index, err));
     PF_TRY(st_dead_read(object, "dead", &add->dead, err));

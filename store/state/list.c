@@ -214,7 +214,7 @@ sluice_status st_list_make_item(const st_list *list, const st_edit_add *add, con
 {
     st_item item = {0};
     PF_TRY(st_add_copy(add, &item.add, err));
-    item.add.commit = *commit;
+    item.add.commit = add->commit_given ? add->commit : *commit;
     item.dead_loaded = !add->dead.present;
     sluice_status status = SLUICE_OK;
     if (!add->fragment.explicit_ids && !add->first_row_given) {

@@ -43,7 +43,8 @@ typedef struct st_edit_add {
      */
     uint64_t first_row;
     bool first_row_given;
-    pf_id commit; /* bound in G: the commit that wrote it */
+    pf_id commit;      /* the commit that wrote its rows, where no column says so: bound in G ... */
+    bool commit_given; /* ... or of an older one, whose fragment is listed again */
 } st_edit_add;
 
 typedef struct st_edit_out { /* a fragment that leaves by a substitution */
@@ -249,6 +250,14 @@ void st_table_list_free(st_table_list *list);
  * not hold (an outgoing fragment is not listed any more, or a deletion that it applied is gone). */
 sluice_status st_table_try_edit(st_graph *graph, const st_view *view, const st_edit *edit, st_table_list *ret_list,
                                 sluice_error *err);
+
+/* The edit that makes another list (of the same table, at another place in history) the table's list: its fragments are
+ * named again with their row ids and commits, nothing is copied but what lies in records. Deleted rows are staged as
+ * deletions/"<stem>-d<n>", rows of records as fragments/"<stem>-a<n>.arrow"; synced with their folders. */
+sluice_status st_edit_adopt(st_graph *graph, uint64_t table, const st_table_list *list, const char *stem,
+                            st_edit *ret_edit, sluice_error *err);
+/* Do both list the same rows? By fragments and deleted positions; rows that were written again are other ones. */
+bool st_table_list_same(const st_table_list *a, const st_table_list *b);
 
 /* ---- folds ---- */
 

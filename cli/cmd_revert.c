@@ -1,0 +1,85 @@
+/*
+ * revert: an older state becomes the branch's state again (coord/revert.h does the work).
+ */
+#include "cli/error.h"
+#include "cli/receipt.h"
+#include "coord/revert.h"
+
+enum { REVERT_TO, REVERT_BRANCH, REVERT_OP_ID, REVERT_IF_HEAD, REVERT_MESSAGE, REVERT_OPTIONS };
+static const cli_option revert_options[REVERT_OPTIONS] = {
+    [REVERT_TO] = {"to", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint: wanted"},
+    [REVERT_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to change (default: main)"},
+    [REVERT_OP_ID] = {"op-id", 0, CLI_ID, "UUID",
+                      "the same id with the same content gives the first result and changes nothing"},
+    [REVERT_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch"},
+    [REVERT_MESSAGE] = {"message", 'm', CLI_TEXT, "TEXT", "kept with the commit"},
+};
+
+static sluice_status print_result(cli_run *run, const co_receipt *receipt, sluice_error *err)
+{
+    const char *branch = cli_text_or(run, REVERT_BRANCH, NULL);
+    if (!run->arguments.json) {
+        if (receipt->committed)
+            PF_TRY(cli_print(run, err, "inserted %llu, updated %llu, deleted %llu\n",
+                             (unsigned long long)receipt->inserted, (unsigned long long)receipt->updated,
+                             (unsigned long long)receipt->deleted));
+        PF_TRY(cli_print_receipt(run, receipt, branch, err));
+        return cli_print(run, err, "\n");
+    }
+    cli_json document;
+    cli_json_begin(&document);
+    st_json *json = &document.json;
+    st_json_object(json);
+    cli_put_receipt(json, receipt, branch);
+    st_json_name(json, "inserted");
+    st_json_unsigned(json, receipt->inserted);
+    st_json_name(json, "updated");
+    st_json_unsigned(json, receipt->updated);
+    st_json_name(json, "deleted");
+    st_json_unsigned(json, receipt->deleted);
+    st_json_name(json, "repeated");
+    st_json_bool(json, receipt->repeated);
+    st_json_name(json, "operation_id");
+    st_json_id(json, &receipt->operation);
+    st_json_object_end(json);
+    return cli_json_end(run, &document, err);
+}
+
+static sluice_status run_revert(cli_run *run, sluice_error *err)
+{
+    const cli_value *operation = cli_option_value(run, REVERT_OP_ID);
+    co_revert_request request = {.branch = cli_text_or(run, REVERT_BRANCH, NULL),
+                                 .to = cli_text_or(run, REVERT_TO, NULL),
+                                 .operation = operation->given ? operation->id : pf_id_new(),
+                                 .operation_given = operation->given,
+                                 .if_head = cli_option_value(run, REVERT_IF_HEAD)->id,
+                                 .message = cli_text_or(run, REVERT_MESSAGE, NULL)};
+    st_graph *graph = NULL;
+    co_receipt receipt = {0};
+    sluice_status status;
+    if (!request.to) {
+        pf_fail(err, SLUICE_USAGE, "revert wants --to");
+        pf_hint(err, "sluice revert GRAPH --to PLACE; sluice log GRAPH lists the commits");
+        return SLUICE_USAGE;
+    }
+    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
+    status = co_revert(graph, &request, &receipt, err);
+    if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
+        status = print_result(run, &receipt, err);
+        if (status != SLUICE_OK && err && receipt.committed)
+            err->committed = err->acknowledged = SLUICE_TRUE;
+    }
+done:
+    st_graph_close(graph);
+    return status;
+}
+
+const cli_command cli_revert = {.name = "revert",
+                                .operands = "GRAPH --to PLACE",
+                                .summary = "Make an older state the branch's state again, by a new commit.",
+                                .options = revert_options,
+                                .option_count = REVERT_OPTIONS,
+                                .least = 1,
+                                .most = 1,
+                                .effect = CLI_WRITES,
+                                .run = run_revert};
