@@ -284,6 +284,7 @@ static sluice_status skip_from(load_job *job, st_snapshot *base, const pf_id *co
     wk_executor *executor = job->executor;
 
     PF_TRY(load_payload_begin(job, st_snapshot_view(base), err));
+    PF_TRY(load_names_run(job, executor, err));
     PF_TRY(executor->run(executor->context, LOAD_ROWS + job->payload.number, job->chunk_count, err));
     load_catalogue_drop(job);
     PF_TRY(load_catalogue_get(job, err));

@@ -206,6 +206,28 @@ class Skip(ProgramTest):
             self.assertEqual(json.loads(self.rejects()[2]["record"]), {"id": 12, "name": "d", "mail": "k"})
             self.assertEqual([row["id"] for row in self.rows("P", graph)], [10, 13])
 
+    def test_edges_fall_with_the_rows_that_they_name(self):
+        """Nodes without a key, which have names in this load only."""
+        self.write("schema2.json", {"nodes": {"N": {"properties": {"s": "string", "u": "int32?"}, "unique": [["u"]]}},
+                                    "edges": {"E": {"from": "N", "to": "N", "properties": {}, "key": []}}})
+        self.write("n.csv", "_row_id,s,u\na,A,1\nb,B,x\na,C,2\nc,D,1\nd,E,3\n")
+        self.write("e.csv", "from,to\na,d\nb,d\nd,c\nz,a\na,d\nd,a\n")
+        for env in ({}, SMALL):
+            self.done("init", "N", "--schema", "schema2.json")
+            operation = new_id()
+            words = ("load", "N", "N=n.csv", "E=e.csv", *SKIP, "--op-id", operation, "--json", "--rejects")
+            result = self.done(*words, "bad.jsonl", env=env).document
+            self.assertEqual((result["rows"], result["rejected"]), ({"N": 2, "E": 2}, 7))
+            self.assertEqual([(r["file"], r["line"], r["code"]) for r in self.rejects()], [
+                ("n.csv", 3, "CONSTRAINT_TYPE"), ("n.csv", 4, "KEY_CONFLICT"), ("n.csv", 5, "CONSTRAINT_UNIQUE"),
+                ("e.csv", 3, "CONSTRAINT_ENDPOINT"), ("e.csv", 4, "CONSTRAINT_ENDPOINT"), ("e.csv", 5, "CONSTRAINT_ENDPOINT"),
+                ("e.csv", 6, "KEY_CONFLICT")])
+            self.assertEqual(self.done(*words, "again.jsonl", env=env).document["rejected"], 7)
+            self.assertEqual(self.read("again.jsonl"), self.read("bad.jsonl"))
+            self.assertEqual(self.done("count", "N", "--json").document, {"N": 2, "E": 2})
+            self.clean("N")
+            shutil.rmtree(self.path("N"))
+
     # ---- what cannot be skipped ----
 
     def test_damage_of_a_file_cannot_be_skipped(self):
