@@ -30,8 +30,14 @@ class Absent:
     """No value at all: the default, where there is one."""
 
 
+class Number(str):
+    """The text of a number of JSON: no text for a column of texts."""
+
+
 def value_of(name, text):
     """What the text of a value is read as; Bad when it is none."""
+    if isinstance(text, Number) and name not in INTEGERS and name != "w":
+        raise Bad
     if name in INTEGERS:
         if not re.fullmatch(r"-?[0-9]+", text) or not -2**INTEGERS[name] <= int(text) < 2**INTEGERS[name]:
             raise Bad
@@ -129,7 +135,7 @@ class File:
             if len({name for name, _ in items}) < len(items):
                 raise Bad
             return dict(items)
-        document = json.loads(text, object_pairs_hook=pairs, parse_int=str, parse_float=lambda t: t)
+        document = json.loads(text, object_pairs_hook=pairs, parse_int=Number, parse_float=Number)
         given = {}
         for name, value in document.items():
             if isinstance(value, dict):
