@@ -49,18 +49,10 @@ static const char *space_of(const infer_type *edge, int end)
     return NULL;
 }
 
-static infer_type *find_type(infer_job *job, const char *name)
-{
-    for (uint32_t i = 0; i < job->type_count; i++)
-        if (strcmp(job->types[i].name, name) == 0)
-            return &job->types[i];
-    return NULL;
-}
-
 /* Does the type have nodes of this id space, by its headings or by its own name? */
 static bool has_space(infer_job *job, const char *type, const char *space)
 {
-    const infer_type *given = find_type(job, type);
+    const infer_type *given = infer_find(job, type);
 
     if (strcmp(type, space) == 0)
         return true;
@@ -78,7 +70,8 @@ static void add_candidate(end_search *s, int end, const st_schema *schema, const
     for (uint32_t i = 0; i < s->count[end]; i++)
         if (strcmp(s->candidates[end][i], name) == 0)
             return;
-    if (node && !node->edge && node->key_count > 0 && members_fit(s->type, end, node))
+    if (node && !node->edge && (node->key_count > 0 || infer_names(infer_find(s->job, name))) &&
+        members_fit(s->type, end, node))
         s->candidates[end][s->count[end]++] = name;
 }
 
@@ -122,10 +115,14 @@ static sluice_status take_keys(void *context, const infer_rows *rows, bool *ret_
     const st_column *columns[ST_KEY_MEMBERS_MAX];
     bool fits;
 
-    for (uint32_t i = 0; i < n->type->key_count; i++)
+    uint32_t count = n->type->key_count;
+
+    for (uint32_t i = 0; i < count; i++)
         columns[i] = &rows->columns[n->type->key[i]];
+    if (count == 0) /* by their names */
+        columns[count++] = &rows->names;
     for (uint64_t row = 0; row < rows->rows; row++)
-        PF_TRY(infer_keys_add(n->keys, columns, n->type->key_count, row, 0, &fits, err));
+        PF_TRY(infer_keys_add(n->keys, columns, count, row, 0, &fits, err));
     *ret_stop = false;
     return SLUICE_OK;
 }
@@ -157,7 +154,7 @@ done:
 static sluice_status read_keys(const end_search *s, const st_schema *schema, const char *name, infer_keys *keys,
                                sluice_error *err)
 {
-    infer_type *given = find_type(s->job, name);
+    infer_type *given = infer_find(s->job, name);
     const st_type_def *base = s->job->base ? st_schema_find(s->job->base, name) : NULL;
     node_keys n = {.keys = keys, .type = st_schema_find(schema, name)};
     wk_fault fault;
@@ -177,7 +174,7 @@ static sluice_status read_keys(const end_search *s, const st_schema *schema, con
 
 static sluice_status count_keys(const end_search *s, const char *name, uint64_t *keys, sluice_error *err)
 {
-    const infer_type *given = find_type(s->job, name);
+    const infer_type *given = infer_find(s->job, name);
     const st_type_def *base = s->job->base ? st_schema_find(s->job->base, name) : NULL;
     uint64_t rows = 0;
 
@@ -199,7 +196,7 @@ typedef struct pair_walk {
 
 static sluice_status check_end(pair_walk *w, const infer_rows *rows, uint64_t row, int end, sluice_error *err)
 {
-    const st_column *column = &rows->columns[end];
+    const st_column *column = &rows->ends[end];
     bool asked, has;
     pf_buffer text = {0};
     char shown[WK_SHOWN_ROOM];

@@ -49,6 +49,8 @@ typedef struct infer_rows {
     uint32_t count;
     uint64_t rows;
     const uint64_t *places; /* of each: infer_place */
+    st_column names;        /* of nodes without a key that the files name (infer_names): their load-local names */
+    st_column ends[2];      /* of edges: keys, or load-local names */
 } infer_rows;
 typedef sluice_status infer_rows_fn(void *context, const infer_rows *rows, bool *ret_stop, sluice_error *err);
 /* The first row that is refused is a fault, and *ret_end tells which end of an edge it lies in (-1: none). */
@@ -57,6 +59,12 @@ sluice_status infer_walk(infer_job *job, infer_type *type, const st_schema *sche
 static inline uint64_t infer_place(uint32_t argument, uint64_t line)
 {
     return (uint64_t)argument << 40 | (line & ((UINT64_C(1) << 40) - 1));
+}
+infer_type *infer_find(infer_job *job, const char *name); /* NULL: not of the command */
+/* Do the files name the rows of this type, which has no key, for the edges of the same load? */
+static inline bool infer_names(const infer_type *type)
+{
+    return type && !type->known && !type->edge && type->key_count == 0 && type->infer.row_id;
 }
 void infer_place_of(uint64_t place, wk_fault *fault);
 sluice_status infer_fail(const infer_job *job, const wk_fault *fault, sluice_error *err);

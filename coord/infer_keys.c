@@ -12,7 +12,8 @@
 typedef struct key_walk {
     infer_keys keys;
     uint32_t columns[ST_KEY_MEMBERS_MAX]; /* in the type's layout */
-    uint32_t count;                       /* 0: rows are only looked at */
+    uint32_t count;                       /* 0: rows are only looked at, */
+    bool names;                           /* or have load-local names */
     bool fits;
 } key_walk;
 
@@ -23,8 +24,12 @@ static sluice_status take_keys(void *context, const infer_rows *rows, bool *ret_
 
     for (uint32_t i = 0; i < w->count; i++)
         columns[i] = &rows->columns[w->columns[i]];
-    for (uint64_t row = 0; row < rows->rows && w->count > 0 && w->fits; row++)
-        PF_TRY(infer_keys_add(&w->keys, columns, w->count, row, rows->places[row], &w->fits, err));
+    if (w->names)
+        columns[0] = &rows->names;
+    uint32_t count = w->names ? 1 : w->count;
+    for (uint64_t row = 0; row < rows->rows && count > 0 && w->fits; row++)
+        if (!w->names || !st_column_is_null(columns[0], row))
+            PF_TRY(infer_keys_add(&w->keys, columns, count, row, rows->places[row], &w->fits, err));
     *ret_stop = false;
     return SLUICE_OK;
 }
@@ -41,7 +46,7 @@ static uint32_t property_of(const infer_type *type, uint32_t column)
 static sluice_status look(infer_job *job, infer_type *type, const uint32_t *key, uint32_t count, bool *ret_unique,
                           wk_fault *ret_twice, sluice_error *err)
 {
-    key_walk w = {.count = count, .fits = true};
+    key_walk w = {.count = count, .names = count == 0 && infer_names(type), .fits = true};
     st_schema *schema = NULL;
     wk_fault fault;
     int end;
@@ -60,7 +65,7 @@ static sluice_status look(infer_job *job, infer_type *type, const uint32_t *key,
             status = infer_fail(job, &fault, err);
             goto done;
         }
-        if (count == 0)
+        if (count == 0 && !w.names)
             break;
         infer_keys_sort(&w.keys);
         if (infer_keys_twice(&w.keys, &place, &before) && place < twice) {
@@ -78,7 +83,7 @@ static sluice_status look(infer_job *job, infer_type *type, const uint32_t *key,
         infer_place_of(twice, ret_twice);
         infer_place_of(other, &first);
         wk_fault_set(ret_twice, SLUICE_KEY_CONFLICT, "column %s: the key is already on line %" PRIu64 "%s%s",
-                     type->infer.columns[key[0]].heading, first.line,
+                     w.names ? "_row_id" : type->infer.columns[key[0]].heading, first.line,
                      first.argument == ret_twice->argument ? "" : " of ",
                      first.argument == ret_twice->argument ? "" : job->spec.inputs[first.argument].path);
     }
@@ -127,5 +132,8 @@ sluice_status infer_node(infer_job *job, infer_type *type, sluice_error *err)
             return SLUICE_OK;
         }
     }
-    return type->verified ? SLUICE_OK : look(job, type, NULL, 0, &unique, &twice, err);
+    if (type->verified)
+        return SLUICE_OK;
+    PF_TRY(look(job, type, NULL, 0, &unique, &twice, err));
+    return unique ? SLUICE_OK : infer_fail(job, &twice, err);
 }

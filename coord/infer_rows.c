@@ -24,6 +24,14 @@ typedef struct row_walk {
     bool stop;
 } row_walk;
 
+infer_type *infer_find(infer_job *job, const char *name)
+{
+    for (uint32_t i = 0; i < job->type_count; i++)
+        if (strcmp(job->types[i].name, name) == 0)
+            return &job->types[i];
+    return NULL;
+}
+
 void infer_place_of(uint64_t place, wk_fault *fault)
 {
     fault->argument = (uint32_t)(place >> 40);
@@ -49,11 +57,23 @@ static void note_nulls(const row_walk *w, const st_column *columns)
 
 static sluice_status flush(row_walk *w, sluice_error *err)
 {
+    static const wk_naming naming[2] = {WK_NAMES_FROM, WK_NAMES_TO};
+    static const uint64_t no_ids[BATCH_ROWS];
     infer_rows rows = {.rows = wk_rows_length(w->rows), .places = w->places};
 
     if (rows.rows == 0)
         return SLUICE_OK;
+    for (unsigned end = 0; w->columns.type->edge && end < 2; end++)
+        if (w->columns.named[end]) /* for no ids: the names themselves are looked at */
+            PF_TRY(wk_rows_resolve(w->rows, naming[end], no_ids, err));
     rows.columns = wk_rows_columns(w->rows, &rows.count);
+    if (w->columns.names_rows)
+        wk_rows_names(w->rows, WK_NAMES_ROW, &rows.names);
+    for (unsigned end = 0; w->columns.type->edge && end < 2; end++) {
+        rows.ends[end] = rows.columns[end];
+        if (w->columns.named[end])
+            wk_rows_names(w->rows, naming[end], &rows.ends[end]);
+    }
     note_nulls(w, rows.columns);
     PF_TRY(w->each(w->context, &rows, &w->stop, err));
     wk_rows_reset(w->rows);
@@ -195,7 +215,10 @@ sluice_status infer_walk(infer_job *job, infer_type *type, const st_schema *sche
         w->number = i;
         w->columns = (wk_columns){.schema = schema,
                                   .type = st_schema_find(schema, type->name),
-                                  .ignore_unknown = job->spec.options->ignore_unknown};
+                                  .ignore_unknown = job->spec.options->ignore_unknown,
+                                  .names_rows = infer_names(type)};
+        for (unsigned end = 0; type->edge && end < 2; end++)
+            w->columns.named[end] = type->ends[end] && infer_names(infer_find(job, type->ends[end]));
         *ret_fault = (wk_fault){.line = 1};
         status = walk_input(w, err);
     }

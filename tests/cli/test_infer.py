@@ -105,6 +105,34 @@ class Infer(ProgramTest):
         self.assertEqual(said.error["code"], "CONSTRAINT_ENDPOINT")
         self.assertIn("no node type", self.refused(2, "load", "none", "--infer", "E=e.csv").err)
 
+    def test_exports_of_nodes_without_a_key_are_joined_by_their_names(self):
+        self.init({"nodes": {"N": {"properties": {"s": "string"}}, "P": {"key": "k", "properties": {"k": "int64"}}},
+                   "edges": {"E": {"from": "N", "to": "P", "properties": {}}, "F": {"from": "N", "to": "N", "properties": {}}}})
+        self.write("n.csv", "_row_id,s\na,x\nb,y\n,z\n")
+        self.write("p.csv", "k\n1\n2\n")
+        self.write("e.csv", "from,to\na,1\nb,2\n")
+        self.write("f.jsonl", '{"from": "a", "to": "b"}\n')
+        files = ("N=n.csv", "P=p.csv", "E=e.csv", "F=f.jsonl")
+        self.load(*files)
+        want = self.done("schema", "show", "G").document
+        for format in ("csv", "jsonl"):
+            self.done("export", "G", format, "--format", format)
+            files = ["%s=%s/%s.%s" % (name, format, name, format) for name in "NPEF"]
+            if format == "csv":  # no key by the rule: k is none of its names
+                self.write("csv/P.csv", self.read("csv/P.csv").replace("k", "k:ID", 1))
+            else:
+                self.write("jsonl/P.jsonl", self.read("jsonl/P.jsonl").replace('"k"', '"id"'))
+                want = json.loads(json.dumps(want).replace('"k"', '"id"'))
+            for keys in ("1", "1000"):
+                self.assertEqual(self.done("load", "none", "--infer", *files, env={"SLUICE_TEST_KEYS": keys}).document, want)
+            self.done("init", "copy-" + format, "--infer", *files)
+            self.assertEqual(self.load(*files, graph="copy-" + format)["rows"], {"N": 3, "P": 2, "E": 2, "F": 1})
+        self.write("n.csv", "_row_id,s\na,x\nb,y\na,z\n")
+        self.assertIn("n.csv:4: column _row_id: the key is already on line 2", self.refused(4, "load", "none", "--infer", "N=n.csv").err)
+        self.write("n.csv", "_row_id,s\na,x\nb,y\n")
+        self.write("f.jsonl", '{"from": "a", "to": "q"}\n')
+        self.assertIn('f.jsonl:1: column to: there is no N with the key "q"', self.refused(4, "load", "none", "--infer", "N=n.csv", "F=f.jsonl").err)
+
     def test_types_of_a_graph_serve_as_ends_and_stay_as_they_are(self):
         schema = {"nodes": {"P": {"key": ["a", "b"], "properties": {"a": "int32", "b": "string", "n": {"type": "string", "default": "x"}}},
                             "Q": {"key": "id", "properties": {"id": "int64"}, "checks": {"id": {"min": 0}}}}, "edges": {}}
