@@ -46,14 +46,15 @@ static uint64_t read_limit(const char *path)
     return value;
 }
 
-/* The least limit from a group up to the root of its hierarchy. */
-static uint64_t least_limit(const char *mount, char *group, const char *name)
+/* The least limit from a group up to the root of its hierarchy. Seen from inside a container, the lower part of the
+ * group's path may not be there. */
+static uint64_t least_limit(const char *hierarchies, const char *hierarchy, char *group, const char *name)
 {
     uint64_t least = PF_MEMORY_UNBOUND;
     char path[PATH_MAX];
 
     for (;;) {
-        int length = snprintf(path, sizeof path, "%s%s/%s", mount, group, name);
+        int length = snprintf(path, sizeof path, "%s%s%s/%s", hierarchies, hierarchy, group, name);
         uint64_t limit = length > 0 && (size_t)length < sizeof path ? read_limit(path) : PF_MEMORY_UNBOUND;
         if (limit < least)
             least = limit;
@@ -64,15 +65,15 @@ static uint64_t least_limit(const char *mount, char *group, const char *name)
     }
 }
 
-static uint64_t limit_of_groups(void)
+uint64_t pf_memory_limit_of_groups(const char *list, const char *hierarchies)
 {
     uint64_t least = PF_MEMORY_UNBOUND;
     char line[PATH_MAX];
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    FILE *file = fopen(list, "re");
 
     if (!file)
         return least;
-    while (fgets(line, sizeof line, file)) { /* hierarchy:controllers:/group */
+    while (fgets(line, sizeof line, file)) { /* number:controllers:/group; version 2 has no controllers there */
         char *controllers = strchr(line, ':');
         char *group = controllers ? strchr(controllers + 1, ':') : NULL;
         uint64_t limit = PF_MEMORY_UNBOUND;
@@ -81,9 +82,9 @@ static uint64_t limit_of_groups(void)
         *group++ = '\0';
         group[strcspn(group, "\n")] = '\0';
         if (controllers[1] == '\0')
-            limit = least_limit("/sys/fs/cgroup", group, "memory.max");
+            limit = least_limit(hierarchies, "", group, "memory.max");
         else if (strcmp(controllers + 1, "memory") == 0)
-            limit = least_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+            limit = least_limit(hierarchies, "/memory", group, "memory.limit_in_bytes");
         if (limit < least)
             least = limit;
     }
@@ -95,7 +96,7 @@ uint64_t pf_memory_available(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     uint64_t machine = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : PF_MEMORY_UNBOUND;
-    uint64_t groups = limit_of_groups();
+    uint64_t groups = pf_memory_limit_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
 
     return groups < machine ? groups : machine;
 }

@@ -14,6 +14,9 @@
 
 /* The machine's memory, or the least limit of the control groups that this process is in. */
 uint64_t pf_memory_available(void);
+/* That limit by a list like /proc/self/cgroup and the hierarchies below a folder like /sys/fs/cgroup; PF_MEMORY_UNBOUND
+ * when there is none. */
+uint64_t pf_memory_limit_of_groups(const char *list, const char *hierarchies);
 /* From here on this process has at most so many bytes (PF_MEMORY_UNBOUND: no bound). Only ever lowered. */
 void pf_memory_bound(uint64_t bytes);
 /* The bound of this process; PF_MEMORY_UNBOUND when it has none. */
