@@ -1,6 +1,7 @@
 /*
  * The documents of table state: golden bytes, the way back, and that hostile bytes are refused or are another document.
  */
+#include "store/state/change.h"
 #include "store/state/list.h"
 #include "store/state/manifest_parts.h"
 #include "tests/support/test.h"
@@ -125,6 +126,72 @@ static void an_edit_has_its_golden_form(void **state)
     assert_int_equal(again.delete_rows[1], UINT64_C(1) << 40);
     st_edit_free(&again);
     assert_hostile_bytes_are_harmless(edit_golden, recode_edit);
+}
+
+static const char attached_golden[] =
+    "{\"format\":\"sluice-edit/1\",\"table\":\"64\",\"add\":["
+    "{\"fragment\":\"c-0.arrow\",\"rows\":\"2\",\"bytes\":\"1000\",\"footer\":\"" ELEVENS
+    "\",\"attached\":true,\"ids\":\"bound\",\"runs\":[],\"dead\":null}],"
+    "\"delete\":null,\"substitute\":null,\"replace\":false}\n";
+
+static void an_attached_fragment_has_its_golden_form_and_names_no_file(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    uint8_t content[1000] = {0};
+    st_edit_add add = {.fragment = {.name = "c-0.arrow",
+                                    .rows = 2,
+                                    .bytes = sizeof(content),
+                                    .footer = elevens(),
+                                    .attached = true,
+                                    .content = content}};
+    st_edit edit = {.table = 64, .adds = &add, .add_count = 1}, again = {0};
+    pf_buffer text = {0};
+    ASSERT_OK(st_edit_encode(&edit, &text, &err));
+    assert_text(&text, attached_golden);
+    pf_buffer_free(&text);
+    ASSERT_OK(st_edit_objects(&edit, NULL, NULL, &err)); /* nothing to be asked about */
+    ASSERT_OK(st_edit_decode(attached_golden, strlen(attached_golden), &again, &err));
+    assert_true(again.adds[0].fragment.attached);
+    assert_null(again.adds[0].fragment.content); /* the record has it */
+    st_edit_free(&again);
+    assert_hostile_bytes_are_harmless(attached_golden, recode_edit);
+}
+
+static const char changes_golden[] =
+    "{\"format\":\"sluice-changes/1\",\"items\":["
+    "{\"table\":\"64\",\"space\":\"row-updated\",\"unique\":0,\"property\":\"3\",\"whole\":false,"
+    "\"hashes\":\"00000000000000050000000000000007\",\"runs\":[]},"
+    "{\"table\":\"64\",\"space\":\"row-updated\",\"unique\":0,\"whole\":true,\"hashes\":\"\",\"runs\":[]}]}\n";
+
+static sluice_status recode_changes(const void *bytes, size_t length, pf_buffer *ret_again, sluice_error *err)
+{
+    const st_edit_source none = {0};
+    st_changes changes = {0};
+    PF_TRY(st_changes_decode(bytes, length, &none, &changes, err));
+    sluice_status status = st_changes_encode(&changes, &none, ret_again, err);
+    st_changes_free(&changes);
+    return status;
+}
+
+static void a_change_set_has_its_golden_form(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    const st_edit_source none = {0};
+    uint64_t hashes[] = {5, 7};
+    st_change items[] = {{.table = 64, .space = ST_SPACE_ROW_UPDATED, .property = 3, .hashes = hashes, .hash_count = 2},
+                         {.table = 64, .space = ST_SPACE_ROW_UPDATED, .whole = true}};
+    st_changes changes = {items, 2}, again = {0};
+    pf_buffer text = {0};
+    ASSERT_OK(st_changes_encode(&changes, &none, &text, &err));
+    assert_text(&text, changes_golden);
+    pf_buffer_free(&text);
+    ASSERT_OK(st_changes_decode(changes_golden, strlen(changes_golden), &none, &again, &err));
+    assert_int_equal(again.items[0].property, 3);
+    assert_int_equal(again.items[0].hashes[1], 7);
+    st_changes_free(&again);
+    assert_hostile_bytes_are_harmless(changes_golden, recode_changes);
 }
 
 static void an_edit_names_no_path(void **state)
@@ -394,6 +461,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_edit_has_its_golden_form),
+        cmocka_unit_test(an_attached_fragment_has_its_golden_form_and_names_no_file),
+        cmocka_unit_test(a_change_set_has_its_golden_form),
         cmocka_unit_test(an_edit_names_no_path),
         cmocka_unit_test(an_edit_that_makes_no_sense_is_refused),
         cmocka_unit_test(list_pages_have_their_golden_form),
