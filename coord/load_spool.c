@@ -114,7 +114,7 @@ static uint32_t find_input(const load_spec *spec, uint32_t task)
     for (uint32_t i = 0; i < spec->input_count; i++)
         if (spec->inputs[i].spooled && task-- == 0)
             return i;
-    PF_ASSERT(!"a task for every spooled input");
+    PF_NEVER("a task for every spooled input");
     return 0;
 }
 

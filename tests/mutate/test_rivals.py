@@ -129,6 +129,18 @@ class Rivals(ProgramTest):
         self.assertEqual((self.value(1, "n"), self.value(81, "m"), self.value(81, "n")), (107, 3, 8))
         self.clean()
 
+    def test_an_interrupt_ends_it_before_its_commit_and_not_after(self):
+        for point, code, value in (("prepare.after_plan", 130, 0), ("gates.after", 130, 0),
+                                   ("publish.after_log_record_write", 0, 7)):
+            self.write("m.jsonl", json.dumps({"op": "update", "node": "N", "key": 1, "set": {"n": 7}}) + "\n")
+            process = self.start("mutate", "G", "m.jsonl", "--json", env={"SLUICE_FAILPOINT": point + "=stop"})
+            os.waitpid(process.pid, os.WUNTRACED)
+            os.kill(process.pid, signal.SIGINT)
+            os.kill(process.pid, signal.SIGCONT)
+            said = self.finish(process)
+            self.assertEqual(said.code, code, said.err)
+            self.assertEqual(self.value(1), value)
+
     def test_a_mutation_killed_at_any_failpoint_is_done_once_under_its_operation(self):
         names = [name for name in self.done("version", "--failpoints").out.split() if name.split(".")[0] in STAGES]
         died, value = set(), 0
