@@ -295,23 +295,37 @@ class ArrowInput(ProgramTest):
 
     def test_an_export_loads_into_an_equal_graph(self):
         schema = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "name": "string?"}},
-                            "Place": {"key": ["a", "b"], "properties": {"a": "string", "b": "int32"}}},
-                  "edges": {"IN": {"from": "P", "to": "Place", "properties": {"w": "float32?"}, "key": []},
+                            "Place": {"key": ["a", "b"], "properties": {"a": "string", "b": "int32"}},
+                            "Note": {"properties": {"text": "string?"}}},
+                  "edges": {"OF": {"from": "Note", "to": "Note", "properties": {}},
+                            "IN": {"from": "P", "to": "Place", "properties": {"w": "float32?"}, "key": []},
                             "ON": {"from": "Place", "to": "P", "properties": {}}}}
         self.init(schema)
         self.write("p.csv", "id,name\n1,x\n2,\n")
         self.write("place.csv", "a,b\nq,1\nr,-2\n")
         self.write("in.csv", "from,to.a,to.b,w\n1,q,1,0.1\n2,r,-2,\n")
         self.write("on.csv", "from.a,from.b,to\nq,1,1\nq,1,2\n")
-        self.load("P=p.csv", "Place=place.csv", "IN=in.csv", "ON=on.csv")
+        self.write("note.csv", ":ID,text\nx,one\ny,\nz,three\n")
+        self.write("of.csv", "from,to\nx,y\nz,x\n")
+        self.load("P=p.csv", "Place=place.csv", "IN=in.csv", "ON=on.csv", "Note=note.csv", "OF=of.csv")
         self.done("export", "G", "out", "--format", "arrow")
-        inputs = [f"{name}=out/{name}.arrow" for name in ("ON", "IN", "Place", "P")]
-        self.assertEqual(self.loaded(*inputs, schema=schema), self.content())
-        for name in ("P", "Place", "IN", "ON"):
+        names = ("OF", "ON", "IN", "Place", "P", "Note")
+        for name in names:
             with open(self.path(name + ".arrows"), "wb") as file:
                 self.finish(self.start("scan", "G", name, "--format", "arrow", stdout=file))
-        inputs = [f"{name}={name}.arrows" for name in ("ON", "IN", "Place", "P")]
-        self.assertEqual(self.loaded(*inputs, schema=schema), self.content())
+
+        def content(graph):
+            """With the texts of notes instead of their row ids."""
+            texts = {row["_row_id"]: row["text"] for row in self.rows("Note", graph)}
+            found = {name: rows for name, rows in self.content(graph).items() if name not in ("Note", "OF")}
+            return found, sorted(texts.values(), key=str), [(texts[row["from"]], texts[row["to"]]) for row in self.rows("OF", graph)]
+
+        expected = content("G")
+        self.assertEqual(expected[2], [("one", None), ("three", "one")])
+        for inputs in ([f"{name}=out/{name}.arrow" for name in names], [f"{name}={name}.arrows" for name in names]):
+            graph = self.fresh(schema)
+            self.done("load", graph, *inputs)
+            self.assertEqual(content(graph), expected)
 
     # ---- where it comes from ----
 

@@ -201,9 +201,11 @@ static void check_types(const st_arrow_input *input, const wk_columns *columns, 
                            spec->type == ST_STRUCT ? "a struct of the key's members" : st_type_name(spec->type));
         } else if ((target->kind != WK_TARGET_IGNORE || target->names != WK_NAMES_NOTHING) &&
                    (!st_arrow_field_is_flat(field) ||
-                    (target->kind == WK_TARGET_LABEL && st_arrow_field_class(field) != ST_CLASS_TEXT)))
+                    (target->kind == WK_TARGET_LABEL && st_arrow_field_class(field) != ST_CLASS_TEXT))) {
             wk_fault_set(fault, SLUICE_CONSTRAINT_TYPE, "column %u (\"%s\"): Arrow's %s is no text", i + 1,
                          target->name, st_arrow_field_text(field, text));
+            (void)snprintf(fault->hint, sizeof fault->hint, "cast the column to text, or leave it out of the file");
+        }
     }
 }
 
