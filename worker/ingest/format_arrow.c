@@ -1,13 +1,10 @@
 /*
- * Arrow IPC as a format: a record is a row of a batch, its line the number of the row, from 1.
- *
- * A batch lies in the chunks that its bytes span, row i of n of its bytes at the i-th n-th of them; of a compressed
- * batch, which can only be had whole, all rows lie where it begins. Damage is a record of its own, behind the last row
- * before it, which cannot be read.
+ * Arrow IPC as a format: a record is a row of a batch, its line the number of the row, from 1. Where the rows lie:
+ * arrow_input.h.
  */
 #include "platform/check.h"
-#include "store/arrow/input.h"
 #include "store/format/json.h"
+#include "worker/ingest/arrow_input.h"
 #include "worker/ingest/arrow_value.h"
 #include "worker/ingest/infer.h"
 #include <math.h>
@@ -16,12 +13,6 @@
 #include <string.h>
 
 #define SLICE_ROWS 8192u
-
-typedef struct arrow_state { /* of an input */
-    wk_source source;
-    st_arrow_input *input; /* NULL: it could not be opened, */
-    wk_fault fault;        /* and this is why */
-} arrow_state;
 
 typedef struct arrow_reader {
     wk_record record; /* first: a record leads back to its reader */
@@ -42,134 +33,6 @@ typedef struct arrow_reader {
 static void prepare(wk_input *input)
 {
     (void)input;
-}
-
-static void scan(const wk_input *input, const uint8_t *bytes, size_t length, size_t offset, size_t piece, int next,
-                 wk_boundaries *ret_boundaries)
-{
-    (void)input;
-    (void)offset;
-    (void)piece;
-    (void)next;
-    memset(ret_boundaries, 0, sizeof *ret_boundaries);
-    ret_boundaries->bytes = length;
-    ret_boundaries->digest = pf_xxh128_of(bytes, length);
-}
-
-/* ---- the input ---- */
-
-static sluice_status read_source(void *context, uint64_t offset, void *bytes, size_t length, sluice_error *err)
-{
-    return wk_source_read(context, offset, bytes, length, err);
-}
-
-/* True for what is wrong with the content: what is damaged is wrong syntax here, since it is the user's file. */
-static bool is_content(sluice_status status, sluice_error *error)
-{
-    if (status == SLUICE_CORRUPT)
-        error->code = SLUICE_INPUT_SYNTAX;
-    if (status == SLUICE_CORRUPT && !error->hint[0])
-        pf_hint(error, "the file is damaged or not complete: write it again, and close its writer");
-    if (status == SLUICE_UNSUPPORTED_FORMAT && !error->hint[0])
-        pf_hint(error,
-                "write it again with a present version of Arrow, for instance with pyarrow.feather.write_feather");
-    return status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT || status == SLUICE_RESOURCE_LIMIT;
-}
-
-static sluice_status get_state(const wk_input *input, arrow_state **ret_state, sluice_error *err)
-{
-    arrow_state *state = *input->state;
-    sluice_error error;
-
-    *ret_state = state;
-    if (state)
-        return SLUICE_OK;
-    state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return pf_fail_memory(err);
-    state->source = input->source;
-    st_arrow_source source = {.context = &state->source, .size = input->source.size, .read = read_source};
-    pf_error_clear(&error);
-    sluice_status status = st_arrow_input_open(&source, &state->input, &error);
-    if (status != SLUICE_OK && !is_content(status, &error)) {
-        free(state);
-        if (err)
-            *err = error;
-        return status;
-    }
-    if (status != SLUICE_OK)
-        wk_fault_from_error(&state->fault, &error);
-    *input->state = *ret_state = state;
-    return SLUICE_OK;
-}
-
-static void release(wk_input *input)
-{
-    arrow_state *state = *input->state;
-
-    if (state == NULL)
-        return;
-    st_arrow_input_close(state->input);
-    free(state);
-    *input->state = NULL;
-}
-
-/* ---- chunks ---- */
-
-/* How many rows of the batch lie before byte `at`. */
-static uint64_t rows_before(const st_arrow_batch_place *batch, uint64_t at)
-{
-    uint64_t begin = batch->at.offset, length = batch->at.body + batch->at.body_length - begin;
-
-    if (at <= begin)
-        return 0;
-    if (batch->compressed || at - begin >= length)
-        return batch->rows;
-    return (uint64_t)(((unsigned __int128)(at - begin) * batch->rows + length - 1) / length);
-}
-
-static uint32_t chunk_of(uint64_t at, uint64_t size, uint32_t count)
-{
-    uint64_t chunk = size ? at / size : 0;
-    return chunk < count ? (uint32_t)chunk : count - 1;
-}
-
-static sluice_status add_records(wk_chunk *chunk, uint64_t records, sluice_error *err)
-{
-    chunk->records += records;
-    if (chunk->records < UINT32_MAX)
-        return SLUICE_OK;
-    return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a part of an Arrow input has more than %u rows", UINT32_MAX - 1);
-}
-
-static sluice_status join(const wk_input *input, const wk_boundaries *boundaries, uint32_t count, wk_chunk *ret_chunks,
-                          wk_shape *ret_shape, sluice_error *err)
-{
-    arrow_state *state = NULL;
-    uint64_t size = boundaries[0].bytes; /* of all chunks but the last */
-
-    PF_TRY(get_state(input, &state, err));
-    *ret_shape = (wk_shape){0};
-    memset(ret_chunks, 0, count * sizeof *ret_chunks);
-    for (uint32_t i = 0; state->input && i < state->input->batch_count; i++) {
-        const st_arrow_batch_place *batch = &state->input->batches[i];
-        uint32_t chunk = chunk_of(batch->at.offset, size, count);
-        for (uint64_t done = 0; done < batch->rows; chunk++) {
-            uint64_t upto = chunk + 1 < count ? rows_before(batch, (chunk + 1) * size) : batch->rows;
-            PF_TRY(add_records(&ret_chunks[chunk], upto - done, err));
-            done = upto;
-        }
-    }
-    if (state->input && state->input->damaged)
-        PF_TRY(add_records(&ret_chunks[chunk_of(state->input->damaged_at, size, count)], 1, err));
-    for (uint32_t c = 0; c < count; c++) {
-        ret_chunks[c].first = ret_chunks[c].records ? c * size : WK_NOWHERE;
-        ret_chunks[c].first_record = ret_shape->records;
-        ret_chunks[c].first_line = ret_shape->records + 1;
-        ret_shape->records += ret_chunks[c].records;
-    }
-    ret_shape->lines = ret_shape->records;
-    return SLUICE_OK;
 }
 
 /* ---- columns ---- */
@@ -224,14 +87,14 @@ static sluice_status names_of(const st_arrow_input *input, wk_name **ret_names, 
 static sluice_status map(const wk_input *input, const wk_input *owner, wk_columns *columns, wk_fault *ret_fault,
                          sluice_error *err)
 {
-    arrow_state *state = NULL;
+    wk_arrow_state *state = NULL;
     st_column_spec *specs = NULL;
     wk_name *names = NULL;
     uint32_t count = 0;
     sluice_status status;
 
     (void)owner;
-    PF_TRY(get_state(input, &state, err));
+    PF_TRY(wk_arrow_state_get(input, &state, err));
     if (state->input == NULL) {
         *ret_fault = state->fault;
         ret_fault->line = 1;
@@ -307,11 +170,11 @@ static sluice_status open_rows(arrow_reader *r, sluice_error *err)
 
 static sluice_status open_reader(const wk_chunk_view *view, void **ret_reader, sluice_error *err)
 {
-    arrow_state *state = NULL;
+    wk_arrow_state *state = NULL;
     arrow_reader *r = NULL;
     sluice_status status;
 
-    PF_TRY(get_state(view->input, &state, err));
+    PF_TRY(wk_arrow_state_get(view->input, &state, err));
     if (state->input == NULL)
         return pf_fail(err, SLUICE_INPUT_CHANGED, "an input file changed while it was read");
     r = calloc(1, sizeof *r);
@@ -334,7 +197,7 @@ failed:
 static sluice_status blame(const arrow_reader *r, sluice_status status, uint32_t leaf, sluice_error *error,
                            sluice_error *err)
 {
-    if (!is_content(status, error)) {
+    if (!wk_arrow_is_content(status, error)) {
         if (err)
             *err = *error;
         return status;
@@ -356,7 +219,7 @@ static sluice_status read_slice(arrow_reader *r, sluice_error *err)
         r->batch++;
     if (r->batch == r->input->batch_count) {
         error = r->input->damage;
-        (void)is_content(error.code, &error);
+        (void)wk_arrow_is_content(error.code, &error);
         if (err)
             *err = error;
         return error.code;
@@ -562,13 +425,13 @@ static sluice_status survey_leaf(wk_infer_column *column, const st_arrow_field *
 static sluice_status survey_input(const wk_input *input, const wk_input *owner, wk_survey *survey, wk_fault *ret_fault,
                                   sluice_error *err)
 {
-    arrow_state *state = NULL;
+    wk_arrow_state *state = NULL;
     wk_infer_place here = {survey->argument, 1};
     wk_name *names = NULL;
     sluice_status status;
 
     (void)owner;
-    PF_TRY(get_state(input, &state, err));
+    PF_TRY(wk_arrow_state_get(input, &state, err));
     if (state->input == NULL) {
         *ret_fault = state->fault;
         ret_fault->line = 1;
@@ -591,9 +454,9 @@ done:
 }
 
 const wk_format_ops wk_arrow_ops = {.prepare = prepare,
-                                    .release = release,
-                                    .scan = scan,
-                                    .join = join,
+                                    .release = wk_arrow_release,
+                                    .scan = wk_arrow_scan,
+                                    .join = wk_arrow_join,
                                     .map = map,
                                     .open = open_reader,
                                     .next = next,
