@@ -303,7 +303,7 @@ static sluice_status add_event(void *context, const wk_event *event, sluice_erro
 }
 
 /* A skipping load keeps every refused row. */
-static sluice_status skip_check(load_job *job, wk_probe_run *run, uint32_t rule, const char *name, sluice_error *err)
+static sluice_status skip_check(load_job *job, wk_probe_run run, uint32_t rule, const char *name, sluice_error *err)
 {
     wk_events events;
     bool whole = false;
@@ -312,9 +312,9 @@ static sluice_status skip_check(load_job *job, wk_probe_run *run, uint32_t rule,
     if (!whole)
         return SLUICE_OK;
     PF_TRY(wk_events_begin(&job->spool, name, &events, err));
-    run->each = add_event;
-    run->context = &events;
-    sluice_status status = wk_probe_check(run, err);
+    run.each = add_event;
+    run.context = &events;
+    sluice_status status = wk_probe_check(&run, err);
     if (status != SLUICE_OK) {
         wk_events_abandon(&events);
         return status;
@@ -347,7 +347,7 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
     run.probe = &job->plan.probes[run.number];
     run.catalogue = load_probe_rows(job, run.probe);
     if (skip)
-        return skip_check(job, &run, phase - LOAD_PROBES, name, err);
+        return skip_check(job, run, phase - LOAD_PROBES, name, err);
     PF_GOTO(status, done, wk_probe_check(&run, err));
     if (keep.any)
         PF_GOTO(status, done, encode_event(&keep.event, &buffer, err));

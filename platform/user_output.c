@@ -93,13 +93,12 @@ static int open_unnamed(pf_output *output, const char *folder)
 /* A file beside the target; without a name where that can be. */
 static int open_beside(pf_output *output)
 {
-    char *copy = strdup(output->name), *folder = copy ? dirname(copy) : NULL;
+    char *copy = strdup(output->name), *folder;
     int fd = -1;
 
-    if (folder == NULL) {
-        errno = ENOMEM;
+    if (copy == NULL)
         return -1;
-    }
+    folder = dirname(copy);
     if (asprintf(&output->temporary, "%s/.sluice-%016" PRIx64 ".part", folder, pf_random_u64()) < 0)
         output->temporary = NULL;
     if (output->temporary) {
