@@ -70,6 +70,8 @@ static void drop_model(mrg_job *job)
         close_side(&job->bases[i]);
     job->base_count = 0;
     job->failed = SLUICE_OK;
+    free(job->adopted);
+    job->adopted = NULL;
 }
 
 static void drop_plan(mrg_job *job)
@@ -106,8 +108,28 @@ static sluice_status check_schema(mrg_job *job, const st_view *target, sluice_er
     return SLUICE_OK;
 }
 
+/* The source's state is the result, and its rules held there: nothing is judged again. */
+static sluice_status take_all(mrg_job *job, sluice_error *err)
+{
+    job->adopted = calloc((size_t)job->mut.type_count + 1, sizeof *job->adopted);
+    if (!job->adopted)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < job->mut.type_count; i++) {
+        PF_TRY(mrg_is_adopted(job, i, &job->adopted[i], err));
+        if (!job->adopted[i])
+            PF_TRY(mrg_compare_table(job, i, err));
+    }
+    mut_settle(&job->mut);
+    for (uint32_t i = 0; i < job->mut.type_count; i++)
+        if (job->adopted[i])
+            PF_TRY(mrg_adopt_table(job, i, err));
+    return SLUICE_OK;
+}
+
 static sluice_status compare_all(mrg_job *job, sluice_error *err)
 {
+    if (job->result->outcome == CO_MERGE_FAST_FORWARD)
+        return take_all(job, err);
     for (uint32_t i = 0; i < job->mut.type_count; i++)
         PF_TRY(mrg_compare_table(job, i, err));
     if (job->result->conflicts_found > 0) /* the rules are judged on a result, and there is none */
@@ -140,7 +162,6 @@ static sluice_status add_lineage(mrg_job *job, co_write *write, sluice_error *er
 /* The source goes after the commit: the intent says which one, so that recovery completes it. */
 static sluice_status declare_follow_up(mrg_job *job, co_write *write, sluice_error *err)
 {
-    job->mut.stages = job->options->delete_source;
     if (!job->options->delete_source)
         return SLUICE_OK;
     write->effects = calloc(1, sizeof *write->effects);
@@ -150,7 +171,7 @@ static sluice_status declare_follow_up(mrg_job *job, co_write *write, sluice_err
     write->effects[0] = (ad_effect){.kind = AD_EFFECT_FOLLOW, .incarnation = job->source_incarnation};
     (void)snprintf(write->effects[0].branch, sizeof write->effects[0].branch, "%s", job->options->source);
     pf_id_text(&job->result->source_head, write->effects[0].from);
-    write->arms = true;
+    write->arms = job->mut.stages = true;
     return co_write_need_attempt(write, err);
 }
 
@@ -169,6 +190,7 @@ static sluice_status plan_rows(mrg_job *job, co_write *write, sluice_error *err)
     PF_TRY(mut_add_edits(&job->mut, err));
     PF_TRY(mut_add_sets(&job->mut, err));
     PF_TRY(mut_add_gates(&job->mut, err));
+    PF_TRY(mrg_adopt_gates(job, err));
     return add_lineage(job, write, err);
 }
 
@@ -195,6 +217,7 @@ static sluice_status plan(void *context, co_write *write, sluice_error *err)
     mrg_job *job = context;
     st_history target = {0};
     drop_plan(job);
+    job->mut.stages = false;
     job->mut.write = write;
     job->mut.graph = write->graph;
     job->mut.schema = st_snapshot_view(write->base)->schema;

@@ -2,6 +2,7 @@
  * The inside of merges.
  *
  *   merge.c           the job: source, histories, what kind of merge it is; the plan as a whole
+ *   merge_adopt.c     tables of a fast-forward that are taken over as they are, nothing copied
  *   merge_rows.c      objects that the source changed, compared with the target's; what comes of them
  *   merge_conflict.c  the list of conflicts
  *
@@ -38,6 +39,7 @@ typedef struct mrg_job {
     mut_object **by_record; /* which object a record of the model is: from 1 */
     uint32_t record_count, record_room;
     sluice_status failed; /* in a callback that cannot say so */
+    bool *adopted;        /* per type: its list is the source's */
 } mrg_job;
 
 /* merge_rows.c */
@@ -45,6 +47,13 @@ sluice_status mrg_compare_table(mrg_job *job, uint32_t type, sluice_error *err);
 /* The commit that last wrote the row. */
 sluice_status mrg_row_commit(st_table_reader *reader, uint32_t fragment, uint64_t position, pf_id *ret_commit,
                              sluice_error *err);
+
+/* merge_adopt.c */
+/* Of a fast-forward: has the source changed so many rows of the table that its list is taken over as it is? */
+sluice_status mrg_is_adopted(mrg_job *job, uint32_t type, bool *ret_adopted, sluice_error *err);
+sluice_status mrg_adopt_table(mrg_job *job, uint32_t type, sluice_error *err);
+/* Adopted tables are written as a whole: their gates are taken alone. After the model has declared its own. */
+sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err);
 
 /* merge_conflict.c */
 sluice_status mrg_conflict(mrg_job *job, co_conflict_kind kind, const mut_object *object, const char *property,

@@ -247,6 +247,13 @@ done:
     return status;
 }
 
+void mut_settle(mut_job *job)
+{
+    for (uint32_t i = 0; i < job->type_count; i++)
+        for (uint32_t k = 0; k < job->types[i].object_count; k++)
+            settle(job, job->types[i].objects[k]);
+}
+
 sluice_status mut_check(mut_job *job, sluice_error *err)
 {
     PF_TRY(mut_check_ends(job, err)); /* first: it may meet more objects */

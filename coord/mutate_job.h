@@ -170,6 +170,8 @@ sluice_status mut_join_ends(mut_job *job, mut_object *edge, sluice_error *err);
 sluice_status mut_detach(mut_job *job, mut_object *node, sluice_error *err);
 sluice_status mut_check_ends(mut_job *job, sluice_error *err);
 sluice_status mut_check(mut_job *job, sluice_error *err);
+/* Without the rules: what has changed, and how much. */
+void mut_settle(mut_job *job);
 
 /* The hashes of tuples without nulls that objects have come to hold, or (`freed`) have given up. Malloc'd. */
 sluice_status mut_tuple_hashes(mut_job *job, mut_type *type, const st_unique *unique, bool freed, uint64_t **ret_hashes,

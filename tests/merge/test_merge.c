@@ -367,6 +367,87 @@ static void a_row_without_a_key_is_the_same_one_on_both_sides_after_a_merge(void
     fixture_free(&fixture);
 }
 
+/* ---- tables that are taken over as they are ---- */
+
+static void insert_many(st_graph *graph, const char *branch, unsigned from, unsigned count)
+{
+    pf_buffer text = {0};
+    sluice_error err = {0};
+    for (unsigned i = from; i < from + count; i++) {
+        char line[96];
+        (void)snprintf(line, sizeof line, "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"n%u\"}}\n", i);
+        ASSERT_OK(pf_buffer_append_text(&text, line, &err));
+    }
+    ASSERT_OK(pf_buffer_append(&text, "", 1, &err));
+    change(graph, branch, (const char *)text.data);
+    pf_buffer_free(&text);
+}
+
+static uint64_t bytes_written_by_merge(st_graph *graph, const char *source)
+{
+    pf_volume_counters_reset(st_graph_volume(graph));
+    expect_merge(graph, source, "main", CO_MERGE_FAST_FORWARD);
+    return pf_volume_counters(st_graph_volume(graph))->bytes_written;
+}
+
+static void a_large_fast_forward_takes_the_list_over_and_copies_nothing(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    co_gc_report report;
+    merge_fixture fixture = fixture_make(29);
+    st_graph *graph = fixture.graph;
+    branch_make(graph, "s", NULL);
+    insert_many(graph, "s", 0, 6000);
+    change(graph, "s", SET_A("\"age\":44") DELETE("D") EDGE("L", "n1", "n2", "7")); /* lies in the record */
+    char *theirs = content(graph, "s");
+    assert_true(bytes_written_by_merge(graph, "s") < 100000);
+    char *ours = content(graph, "main");
+    assert_string_equal(ours, theirs);
+    free(ours);
+    branch_remove(graph, "s"); /* nothing of it is needed any more */
+    ASSERT_OK(co_gc(graph, false, &report, &err));
+    st_graph_close(graph);
+    graph = fixture.graph = fixture_open(fixture.disk);
+    ours = content(graph, "main");
+    assert_string_equal(ours, theirs);
+    free(ours);
+    free(theirs);
+    branch_make(graph, "t", NULL);
+    change(graph, "t", SET_A("\"age\":45") "{\"op\":\"delete\",\"node\":\"N\",\"key\":\"n9\"}\n");
+    change(graph, NULL, NODE_E(",\"age\":1"));
+    expect_merge(graph, "t", "main", CO_MERGE_MERGED);
+    fixture_free(&fixture);
+}
+
+/* M-08: what a merge asks for follows from what changed (mapping a fragment counts its whole length as read). */
+static void the_cost_of_a_merge_is_that_of_the_changes(void **state)
+{
+    (void)state;
+    uint64_t calls[2];
+    for (unsigned i = 0; i < 2; i++) {
+        merge_fixture fixture = fixture_make(30);
+        insert_many(fixture.graph, NULL, 0, i ? 20000 : 2000);
+        branch_make(fixture.graph, "s", NULL);
+        for (unsigned k = 0; k < 20; k++) {
+            char text[128];
+            (void)snprintf(text, sizeof text,
+                           "{\"op\":\"update\",\"node\":\"N\",\"key\":\"n%u\",\"set\":{\"age\":%u}}\n", k * 7, k);
+            change(fixture.graph, "s", text);
+        }
+        change(fixture.graph, NULL, NODE_E(""));
+        st_graph_close(fixture.graph);
+        fixture.graph = fixture_open(fixture.disk);
+        pf_volume_counters_reset(st_graph_volume(fixture.graph));
+        expect_merge(fixture.graph, "s", "main", CO_MERGE_MERGED);
+        const pf_counters *made = pf_volume_counters(st_graph_volume(fixture.graph));
+        calls[i] = made->calls;
+        fixture_free(&fixture);
+    }
+    print_message("%llu and %llu calls\n", (unsigned long long)calls[0], (unsigned long long)calls[1]);
+    assert_true(calls[1] <= calls[0] + calls[0] / 4);
+}
+
 /* ---- requests ---- */
 
 static void an_exact_retry_of_a_merge_gets_the_first_answer(void **state)
@@ -430,6 +511,8 @@ int main(void)
         cmocka_unit_test(a_branch_from_a_merged_one_reads_on),
         cmocka_unit_test(criss_cross_merges_find_what_each_side_changed_last),
         cmocka_unit_test(a_row_without_a_key_is_the_same_one_on_both_sides_after_a_merge),
+        cmocka_unit_test(a_large_fast_forward_takes_the_list_over_and_copies_nothing),
+        cmocka_unit_test(the_cost_of_a_merge_is_that_of_the_changes),
         cmocka_unit_test(an_exact_retry_of_a_merge_gets_the_first_answer),
         cmocka_unit_test(a_merge_can_be_conditional_on_its_target),
     };
