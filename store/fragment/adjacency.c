@@ -400,6 +400,21 @@ sluice_status st_adjacency_get(st_adjacency *adjacency, uint64_t entry, st_adjac
     return SLUICE_OK;
 }
 
+sluice_status st_adjacency_sum(st_adjacency *adjacency, uint64_t *ret_sums, sluice_error *err)
+{
+    const footer *layout = &adjacency->footer;
+    memset(ret_sums, 0, layout->covers * sizeof *ret_sums);
+    PF_TRY(touch(adjacency, 0, layout->end, err));
+    for (uint64_t node = 0, entry = 0; node < layout->nodes; node++) {
+        for (uint64_t end = first_at(adjacency, node + 1); entry < end && entry < layout->edges; entry++) {
+            st_adjacent edge;
+            PF_TRY(st_adjacency_get(adjacency, entry, &edge, err));
+            ret_sums[edge.ordinal] += st_adjacent_digest(node_at(adjacency, node), &edge);
+        }
+    }
+    return SLUICE_OK;
+}
+
 /* ---- verify ---- */
 
 static sluice_status verify_header(const st_adjacency *adjacency, sluice_error *err)

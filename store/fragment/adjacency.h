@@ -46,6 +46,14 @@ uint64_t st_adjacency_edges(const st_adjacency *adjacency);
 sluice_status st_adjacency_find(st_adjacency *adjacency, uint64_t hash, uint64_t *ret_first, uint64_t *ret_end,
                                 sluice_error *err);
 sluice_status st_adjacency_get(st_adjacency *adjacency, uint64_t entry, st_adjacent *ret_adjacent, sluice_error *err);
+/* What stands for one edge in a sum over edges, which does not depend on their order. */
+static inline uint64_t st_adjacent_digest(uint64_t near, const st_adjacent *edge)
+{
+    uint64_t words[3] = {near, edge->far, (uint64_t)edge->ordinal << 32 | edge->position};
+    return pf_xxh64_of(words, sizeof words);
+}
+/* Per covered fragment, the sum of its edges' digests (modulo 2^64). */
+sluice_status st_adjacency_sum(st_adjacency *adjacency, uint64_t *ret_sums, sluice_error *err);
 /* Every byte, and the order of everything; that each fragment has as many entries as rows. */
 sluice_status st_adjacency_verify(st_adjacency *adjacency, sluice_error *err);
 

@@ -347,6 +347,8 @@ done:
     free(refs.names);
     free(refs.incarnations);
     st_path_set_free(&verify.seen);
+    free(verify.index_sums[0].sums);
+    free(verify.index_sums[1].sums);
     st_schema_free(verify.schema);
     return status;
 }

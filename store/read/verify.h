@@ -12,6 +12,11 @@ typedef struct st_path_set { /* objects that were checked already */
     uint64_t room, count;
 } st_path_set;
 
+typedef struct st_index_sums { /* of the adjacency file that was looked at last, see verify_index.c */
+    char file[72];
+    uint64_t *sums;
+} st_index_sums;
+
 typedef struct st_verify {
     st_graph *graph;
     bool quick;
@@ -21,6 +26,7 @@ typedef struct st_verify {
     st_path_set seen;
     st_schema *schema; /* of the record at hand */
     pf_sha256 schema_identity;
+    st_index_sums index_sums[2]; /* by direction */
 } st_verify;
 
 /* Reports a problem of an object. */

@@ -114,7 +114,7 @@ class Maintain(ProgramTest):
         while not stopped and process.poll() is None:
             stopped = [pid for pid in descendants(process.pid) if self.state(pid) == "T"]
         try:
-            meanwhile()
+            meanwhile(process)
         finally:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
@@ -135,7 +135,7 @@ class Maintain(ProgramTest):
         return result
 
     def test_rows_may_change_while_it_works(self):
-        def change():
+        def change(process=None):
             self.write("m.jsonl", "".join(json.dumps(line) + "\n" for line in (
                 {"op": "delete", "node": "P", "key": 1, "detach": True}, {"op": "update", "node": "P", "key": 2, "set": {"name": "new"}},
                 {"op": "insert", "node": "P", "set": {"id": 9999, "name": "x"}},
@@ -161,7 +161,7 @@ class Maintain(ProgramTest):
     def test_what_is_replaced_meanwhile_stays_replaced(self):
         self.write("o.csv", "id,name\n" + "".join("%d,over\n" % i for i in range(LOADS * ROWS)))
 
-        def replace():
+        def replace(process=None):
             self.beside_done("load", "G", "P=o.csv", "--mode", "overwrite")
 
         self.fresh()
@@ -182,12 +182,40 @@ class Maintain(ProgramTest):
     def test_optimize_and_index_wait_for_each_other_and_both_succeed(self):
         for first, second in (("optimize", "index"), ("index", "optimize"), ("optimize", "optimize")):
             others = []
-            result = self.beside("maintain.after_list", lambda: others.append(self.start(second, "G", "--json")), first, "G")
+            result = self.beside("maintain.after_list", lambda process: others.append(self.start(second, "G", "--json")), first, "G")
             self.assertEqual(result.code, 0, result.err)
             other = self.finish(others[0])
             self.assertEqual(other.code, 0, other.out + other.err)
             self.assertEqual(self.content(), self.before)
             self.clean()
+
+    def test_ctrl_c_before_the_last_step_changes_nothing(self):
+        def interrupt(process):
+            os.kill(process.pid, signal.SIGINT)
+
+        for point, code in (("maintain.after_list", 130), ("maintain.after_edits", 130), ("arm.after", 0)):
+            result = self.beside(point, interrupt, "optimize", "G")
+            self.assertEqual(result.code, code, result.out + result.err)
+            self.assertEqual(self.sizes()["P"][0] == 1, code == 0)
+            self.go_on("optimize")
+
+    def test_branches_come_and_go_beside_it_and_keep_their_own_lists(self):
+        def branch(process):
+            self.beside_done("branch", "create", "G", "b")
+            self.beside_done("branch", "create", "G", "gone")
+            self.beside_done("branch", "delete", "G", "gone")
+
+        result = self.beside("maintain.after_edits", branch, "optimize", "G")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual([line["branch"] for line in self.done("branch", "list", "G", "--json").lines], ["b", "main"])
+        fragments = {b["branch"]: b["types"][0]["fragments"] for b in self.done("status", "G", "--json").document["branches"]}
+        self.assertEqual(fragments, {"b": LOADS, "main": 1})
+        self.done("optimize", "G", "--branch", "b")
+        self.done("index", "G", "--branch", "b")
+        self.done("gc", "G")
+        self.clean()
+        for name in ("P", "K"):
+            self.assertEqual(self.rows(name, "G"), self.rows(name, "G", "--branch", "b"))
 
     def test_a_request_given_again_gets_the_first_answer(self):
         self.fresh()
