@@ -83,7 +83,7 @@ static sluice_status look(infer_job *job, infer_type *type, const uint32_t *key,
         infer_place_of(twice, ret_twice);
         infer_place_of(other, &first);
         wk_fault_set(ret_twice, SLUICE_KEY_CONFLICT, "column %s: the key is already on line %" PRIu64 "%s%s",
-                     w.names ? "_row_id" : type->infer.columns[key[0]].heading, first.line,
+                     count > 0 ? type->infer.columns[key[0]].heading : "_row_id", first.line,
                      first.argument == ret_twice->argument ? "" : " of ",
                      first.argument == ret_twice->argument ? "" : job->spec.inputs[first.argument].path);
     }

@@ -449,6 +449,32 @@ static void a_folder_for_outputs_is_made_once(void **state)
     free(deep);
 }
 
+static void a_scratch_file_has_no_name_and_is_read_by_ranges(void **state)
+{
+    char *folder = test_path(*state, ""), *missing = test_path(*state, "missing"), text[16] = "";
+    pf_scratch *scratch = NULL;
+    size_t got = 0;
+
+    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    ASSERT_OK(pf_scratch_open(&scratch, &err));
+    ASSERT_OK(pf_scratch_append(scratch, "0123", 4, &err));
+    ASSERT_OK(pf_scratch_append(scratch, "456789", 6, &err));
+    assert_int_equal(pf_scratch_bytes(scratch), 10);
+    assert_int_equal(count_files(folder), 0);
+    ASSERT_OK(pf_scratch_read_at(scratch, 3, text, 4, &got, &err));
+    assert_int_equal(got, 4);
+    assert_memory_equal(text, "3456", 4);
+    ASSERT_OK(pf_scratch_read_at(scratch, 8, text, 9, &got, &err));
+    assert_int_equal(got, 2);
+    pf_scratch_close(scratch);
+    assert_int_equal(setenv("TMPDIR", missing, 1), 0);
+    ASSERT_FAILS(SLUICE_IO, pf_scratch_open(&scratch, &err));
+    assert_non_null(strstr(err.hint, "TMPDIR"));
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    free(folder);
+    free(missing);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, with_folder, without_folder)
@@ -470,6 +496,7 @@ int main(void)
         WITH(a_full_device_is_told_at_the_close_at_the_latest),
         WITH(a_dash_is_standard_input),
         WITH(a_folder_for_outputs_is_made_once),
+        WITH(a_scratch_file_has_no_name_and_is_read_by_ranges),
     };
     return cmocka_run_group_tests_name("the user's files", tests, NULL, NULL);
 }
