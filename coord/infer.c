@@ -75,8 +75,10 @@ static sluice_status open_input(infer_job *job, uint32_t number, sluice_error *e
         if (!st_name_is_valid(input->type, strlen(input->type), false))
             return pf_fail_private(err, SLUICE_INVALID_NAME, "a name that no type may have",
                                    "\"%s\" is no name for a type", input->type);
-        job->types[job->type_count++] =
-            (infer_type){.name = input->type, .known = known != NULL, .edge = known && known->edge};
+        job->types[job->type_count++] = (infer_type){.name = input->type,
+                                                     .known = known != NULL,
+                                                     .edge = known && known->edge,
+                                                     .keyed = known && known->key_count > 0};
     }
     PF_TRY(open_source(input, to, err));
     /* The mark of another encoding is told by the survey. */
@@ -207,8 +209,8 @@ static sluice_status finish_type(infer_job *job, infer_type *type, sluice_error 
 static sluice_status survey(infer_job *job, sluice_error *err)
 {
     for (uint32_t i = 0; i < job->spec.input_count; i++)
-        if (!job->types[job->inputs[i].type].known)
-            PF_TRY(survey_input(job, i, err));
+        if (!job->types[job->inputs[i].type].known || !job->spec.inputs[i].dialect.no_header)
+            PF_TRY(survey_input(job, i, err)); /* of a known type: whether it names its rows */
     for (uint32_t i = 0; i < job->type_count; i++)
         if (!job->types[i].known)
             PF_TRY(finish_type(job, &job->types[i], err));
@@ -307,6 +309,7 @@ static sluice_status check_known(infer_job *job, infer_type *type, sluice_error 
     wk_fault fault;
     int end;
 
+    type->infer.records = 0;
     PF_TRY(infer_walk(job, type, job->base, count_rows, &type->infer.records, &fault, &end, err));
     return fault.present ? infer_fail(job, &fault, err) : SLUICE_OK;
 }

@@ -166,7 +166,7 @@ static sluice_status read_keys(const end_search *s, const st_schema *schema, con
         if (fault.present)
             return infer_fail(s->job, &fault, err);
     }
-    if (base)
+    if (base && !infer_names(given)) /* names are of this load alone */
         PF_TRY(take_graph_keys(s, base, keys, err));
     infer_keys_sort(keys);
     return SLUICE_OK;

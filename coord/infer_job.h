@@ -19,9 +19,10 @@ typedef struct infer_input {
 
 typedef struct infer_type {
     const char *name;
-    bool known; /* the graph has it */
+    bool known; /* the graph has it, */
+    bool keyed; /* with a key */
     bool edge;
-    wk_infer infer;       /* unless it is known */
+    wk_infer infer;       /* decided unless it is known */
     bool verified;        /* all rows were read: nulls are known */
     uint32_t *properties; /* columns of `infer` in the order of the type's properties */
     uint32_t property_count;
@@ -62,10 +63,7 @@ static inline uint64_t infer_place(uint32_t argument, uint64_t line)
 }
 infer_type *infer_find(infer_job *job, const char *name); /* NULL: not of the command */
 /* Do the files name the rows of this type, which has no key, for the edges of the same load? */
-static inline bool infer_names(const infer_type *type)
-{
-    return type && !type->known && !type->edge && type->key_count == 0 && type->infer.row_id;
-}
+bool infer_names(const infer_type *type); /* NULL: no */
 void infer_place_of(uint64_t place, wk_fault *fault);
 sluice_status infer_fail(const infer_job *job, const wk_fault *fault, sluice_error *err);
 

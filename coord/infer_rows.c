@@ -32,6 +32,17 @@ infer_type *infer_find(infer_job *job, const char *name)
     return NULL;
 }
 
+bool infer_names(const infer_type *type)
+{
+    bool names = type && type->infer.row_id;
+
+    if (type == NULL || type->edge || type->keyed || type->key_count > 0)
+        return false;
+    for (uint32_t i = 0; type->known && i < type->infer.count; i++)
+        names |= type->infer.columns[i].is_id;
+    return names;
+}
+
 void infer_place_of(uint64_t place, wk_fault *fault)
 {
     fault->argument = (uint32_t)(place >> 40);
@@ -217,8 +228,9 @@ sluice_status infer_walk(infer_job *job, infer_type *type, const st_schema *sche
                                   .type = st_schema_find(schema, type->name),
                                   .ignore_unknown = job->spec.options->ignore_unknown,
                                   .names_rows = infer_names(type)};
-        for (unsigned end = 0; type->edge && end < 2; end++)
-            w->columns.named[end] = type->ends[end] && infer_names(infer_find(job, type->ends[end]));
+        const st_type_def *of = w->columns.type;
+        for (unsigned end = 0; of->edge && end < 2; end++)
+            w->columns.named[end] = infer_names(infer_find(job, schema->types[end == 0 ? of->from : of->to].name));
         *ret_fault = (wk_fault){.line = 1};
         status = walk_input(w, err);
     }

@@ -127,6 +127,10 @@ class Infer(ProgramTest):
                 self.assertEqual(self.done("load", "none", "--infer", *files, env={"SLUICE_TEST_KEYS": keys}).document, want)
             self.done("init", "copy-" + format, "--infer", *files)
             self.assertEqual(self.load(*files, graph="copy-" + format)["rows"], {"N": 3, "P": 2, "E": 2, "F": 1})
+        self.write("n.csv", ":ID,s\na,x\nb,y\n")
+        self.write("m.csv", "from,to,w\nb,2,1\n")
+        got = self.done("load", "G", "--infer", "N=n.csv", "E=e.csv", "M=m.csv").document
+        self.assertEqual(got["edges"]["M"], {"from": "N", "to": "P", "properties": {"w": "int64"}})
         self.write("n.csv", "_row_id,s\na,x\nb,y\na,z\n")
         self.assertIn("n.csv:4: column _row_id: the key is already on line 2", self.refused(4, "load", "none", "--infer", "N=n.csv").err)
         self.write("n.csv", "_row_id,s\na,x\nb,y\n")
