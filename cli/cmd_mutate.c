@@ -5,7 +5,6 @@
 #include "cli/error.h"
 #include "cli/output.h"
 #include "coord/mutate.h"
-#include "platform/watch.h"
 
 enum { MUTATE_BRANCH, MUTATE_DRY_RUN, MUTATE_OP_ID, MUTATE_IF_HEAD, MUTATE_MESSAGE, MUTATE_OPTIONS };
 static const cli_option mutate_options[MUTATE_OPTIONS] = {

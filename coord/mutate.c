@@ -112,6 +112,7 @@ sluice_status co_mutate(const co_mutate_options *options, co_mutate_result *ret_
     bool interrupted = false;
     sluice_status status;
     PF_GOTO(status, done, pf_input_read_all(options->path, CO_MUTATE_BYTES_MAX, &text, err));
+    pf_hold_interrupts(); /* reading could be interrupted; from here on an interrupt is asked for between steps */
     PF_GOTO(status, done, st_graph_open(options->graph_path, PF_WRITE, &graph, err));
     PF_GOTO(status, done, pf_watch_open(&watch, err));
     void *context[2] = {watch, &interrupted};
