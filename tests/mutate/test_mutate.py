@@ -300,6 +300,32 @@ class Mutate(ProgramTest):
         self.assertEqual(self.counts(owns(1, "a", "delete"), owns(1, "c"), owns(2, "a")), (2, 0, 1))
         self.clean()
 
+    def test_keys_have_a_bound(self):
+        def place(length):
+            return {"op": "insert", "node": "Place", "key": ["N", "x" * length]}
+        most = 1024 - 2 * 4 - 1  # canonical bytes: the lengths, "N", the rest
+        self.mutate(place(most), person(1), {"op": "insert", "edge": "OWNS", "from": 1, "to": ["N", "x" * most]})
+        self.refuse(10, "RESOURCE_LIMIT", 1, place(most + 1), says="1025 bytes")
+        self.refuse(4, "CONSTRAINT_ENDPOINT", 1, {"op": "insert", "edge": "OWNS", "from": 1, "to": ["N", "x" * (most + 1)]})
+        self.clean()
+
+    def test_branches_change_their_own_objects(self):
+        self.mutate(person(1), person(2), knows(1, 2))
+        self.done("branch", "create", "G", "draft")
+        self.mutate({"op": "update", "node": "Person", "key": 1, "set": {"age": 5}}, knows(1, 2, "delete"), person(3),
+                    options=["--branch", "draft"])
+        self.mutate({"op": "update", "node": "Person", "key": 1, "set": {"age": 6}})
+        self.assertEqual(self.get("Person", "1")["age"], 6)
+        self.assertEqual(self.done("get", "G", "Person", "1", "--branch", "draft", "--json").lines[0]["age"], 5)
+        self.assertEqual((self.done("count", "G", "KNOWS").out, self.done("count", "G", "KNOWS", "--branch", "draft").out),
+                         ("1\n", "0\n"))
+        for i in range(40):  # both fold what they share and what is their own
+            self.mutate({"op": "upsert", "node": "Person", "key": 1, "set": {"age": i}},
+                        options=["--branch", "draft" if i % 2 else "main"])
+        self.assertEqual(self.get("Person", "1")["age"], 38)
+        self.assertEqual(self.done("get", "G", "Person", "1", "--branch", "draft", "--json").lines[0]["age"], 39)
+        self.clean()
+
     # ---- the command ----
 
     def test_standard_input_is_the_default(self):
