@@ -292,6 +292,8 @@ static sluice_status show_document(cli_run *run, const st_generation *generation
     st_json_unsigned(json, commit->updated);
     st_json_name(json, "deleted");
     st_json_unsigned(json, commit->deleted);
+    st_json_name(json, "rejected");
+    st_json_unsigned(json, commit->rejected);
     st_json_name(json, "schema");
     st_json_sha256(json, &generation->schema_identity);
     st_json_name(json, "types");
@@ -342,6 +344,8 @@ static sluice_status show_lines(cli_run *run, const st_generation *generation, u
     }
     PF_TRY(cli_print(run, err, "inserted %llu, updated %llu, deleted %llu\n", (unsigned long long)commit->inserted,
                      (unsigned long long)commit->updated, (unsigned long long)commit->deleted));
+    if (commit->rejected > 0)
+        PF_TRY(cli_print(run, err, "left out: %llu bad rows of the input\n", (unsigned long long)commit->rejected));
     for (uint32_t i = 0; i < commit->edit_count; i++) {
         const st_type_def *type = st_schema_find_table(schema, commit->edits[i].table);
         char size[CLI_SIZE_TEXT];

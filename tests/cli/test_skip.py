@@ -303,6 +303,7 @@ class Skip(ProgramTest):
         again = self.done(*self.words(graph, "--op-id", operation, "--rejects", "again.jsonl"), env={"SLUICE_SPLIT": "3"}).document
         self.assertEqual([again[k] for k in ("commit", "rows", "rejected")], [first[k] for k in ("commit", "rows", "rejected")])
         self.assertEqual(self.read("again.jsonl"), self.read("bad.jsonl"))
+        self.assertEqual(self.done("show", graph, first["commit"]["id"], "--json").document["rejected"], len(LEFT_OUT))
         self.refused(9, *self.words(graph, "--op-id", operation, "--max-errors", "1000"))
         self.clean(graph)
         self.assertEqual(os.listdir(self.path(graph + "/attempts")), [])
