@@ -38,14 +38,50 @@ const wk_catalogue *load_plan_rows(const load_job *job)
 
 /* ---- the tasks ---- */
 
-static void stem_of(const load_job *job, uint32_t item, char ret_stem[32])
+#define STEM_ROOM      40u
+#define NAMES_PER_TASK (UINT64_C(1) << 20) /* of fragments: more slices than a chunk has rows for */
+
+/* A chunk is completed slice by slice. */
+typedef struct slice {
+    uint32_t item, number;
+} slice;
+
+/* Builds with failpoints know SLUICE_TEST_SLICE: rows of a slice. */
+static uint64_t slice_rows(void)
 {
-    (void)snprintf(ret_stem, 32, "plan-%u-%u", job->plan.number, item);
+#if SLUICE_FAILPOINTS
+    const char *value = getenv("SLUICE_TEST_SLICE");
+    unsigned long rows = value ? strtoul(value, NULL, 10) : 0;
+    if (rows > 0 && rows < WK_COMPLETE_SLICE)
+        return rows;
+#endif
+    return WK_COMPLETE_SLICE;
 }
 
-static void result_name(const load_job *job, uint32_t item, const char *what, char ret_name[WK_SPOOL_NAME])
+static uint32_t slices_of(const wk_staged *staged)
 {
-    (void)snprintf(ret_name, WK_SPOOL_NAME, "task-%u-%u-%u-%s.json", LOAD_COMPLETE, job->plan.number, item, what);
+    uint64_t rows = staged->add.fragment.rows;
+    return rows == 0 ? 1 : (uint32_t)((rows - 1) / slice_rows() + 1);
+}
+
+static bool next_slice(const load_job *job, slice *at)
+{
+    if (++at->number >= slices_of(&job->catalogue.items[at->item])) {
+        at->number = 0;
+        at->item++;
+    }
+    return at->item < job->catalogue.count;
+}
+
+static void stem_of(const load_job *job, slice at, char ret_stem[STEM_ROOM])
+{
+    (void)snprintf(ret_stem, STEM_ROOM, "plan-%u-%u-%u", job->plan.number, at.item, at.number);
+}
+
+static void result_name(const load_job *job, slice at, const char *what, char ret_name[WK_SPOOL_NAME])
+{
+    (void)snprintf(ret_name, WK_SPOOL_NAME, "task-%u-%u-%u-%u-%s.json", LOAD_COMPLETE, job->plan.number, at.item,
+                   at.number, what);
 }
 
 void load_absent_name(const load_job *job, uint32_t task, char ret_name[WK_SPOOL_NAME])
@@ -53,36 +89,61 @@ void load_absent_name(const load_job *job, uint32_t task, char ret_name[WK_SPOOL
     (void)snprintf(ret_name, WK_SPOOL_NAME, "absent-%u-%u", job->payload.number, task);
 }
 
-static sluice_status put_result(const load_job *job, uint32_t item, const char *what, const wk_staged *staged,
+static sluice_status put_result(const load_job *job, slice at, const char *what, const wk_staged *staged,
                                 sluice_error *err)
 {
     pf_buffer buffer = {0};
     char name[WK_SPOOL_NAME];
     sluice_status status = wk_staged_encode(staged, &buffer, err);
 
-    result_name(job, item, what, name);
+    result_name(job, at, what, name);
     if (status == SLUICE_OK)
         status = wk_spool_put(&job->spool, name, buffer.data, buffer.length, NULL, err);
     pf_buffer_free(&buffer);
     return status;
 }
 
+static sluice_status complete_slice(load_job *job, slice at, const wk_complete *chunk, bool all_new, sluice_error *err)
+{
+    wk_complete request = *chunk;
+    wk_completed completed = {0};
+    char stem[STEM_ROOM];
+    sluice_status status = SLUICE_OK;
+
+    stem_of(job, at, stem);
+    request.stem = stem;
+    request.number += (uint64_t)at.number * 2 * WK_SINK_NAMES;
+    request.all_new = all_new;
+    if (!all_new) {
+        request.low = at.number * slice_rows();
+        request.high = request.high - request.low > slice_rows() ? request.low + slice_rows() : request.high;
+    }
+    if (!all_new || at.number == 0) /* the first slice stands for the whole chunk */
+        PF_TRY(wk_complete_slice(&request, &completed, err));
+    PF_GOTO(status, done, put_result(job, at, "added", &completed.added, err));
+    PF_GOTO(status, done, put_result(job, at, "updated", &completed.updated, err));
+done:
+    wk_completed_free(&completed);
+    return status;
+}
+
 sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err)
 {
-    char absent[WK_SPOOL_NAME], stem[32], attempt[PF_ID_TEXT], prefix[48], name[WK_SPOOL_NAME];
+    char absent[WK_SPOOL_NAME], attempt[PF_ID_TEXT], prefix[48], name[WK_SPOOL_NAME];
     const wk_staged *staged;
-    wk_completed completed = {0};
-    bool done = false;
-    sluice_status status;
+    slice at = {.item = task};
+    bool done = false, known = true;
 
     PF_TRY(load_plan_get(job, err));
-    result_name(job, task, "updated", name);
-    PF_TRY(wk_spool_has(&job->spool, name, &done, err));
-    if (done || task >= job->catalogue.count)
+    if (task >= job->catalogue.count)
         return SLUICE_OK;
     staged = &job->catalogue.items[task];
+    uint32_t slices = slices_of(staged);
+    result_name(job, (slice){task, slices - 1}, "updated", name);
+    PF_TRY(wk_spool_has(&job->spool, name, &done, err));
+    if (done)
+        return SLUICE_OK;
     load_absent_name(job, task, absent);
-    stem_of(job, task, stem);
     pf_id_text(&job->spool.attempt, attempt);
     (void)snprintf(prefix, sizeof prefix, "%s-p%u-", attempt, job->plan.number);
     wk_complete request = {.spool = &job->spool,
@@ -91,18 +152,17 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
                            .base = job->plan.base,
                            .staged = staged,
                            .absent = absent,
-                           .stem = stem,
                            .prefix = prefix,
-                           .number = (uint64_t)task * 2 * WK_SINK_NAMES,
+                           .number = (uint64_t)task * NAMES_PER_TASK,
                            .commit = job->plan.write,
+                           .high = staged->add.fragment.rows,
                            .compress = job->spec->options->compress};
-    PF_TRY(wk_complete_chunk(&request, &completed, err));
-    PF_GOTO(status, done, put_result(job, task, "added", &completed.added, err));
-    PF_GOTO(status, done, put_result(job, task, "updated", &completed.updated, err));
-    status = PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
-done:
-    wk_completed_free(&completed);
-    return status;
+    PF_ALWAYS((uint64_t)slices * 2 * WK_SINK_NAMES <= NAMES_PER_TASK);
+    if (slices > 1)
+        PF_TRY(wk_complete_any_known(&request, &known, err));
+    for (; at.number < slices; at.number++)
+        PF_TRY(complete_slice(job, at, &request, !known, err));
+    return PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
 }
 
 /* ---- the plan's catalogue ---- */
@@ -121,12 +181,12 @@ void load_plan_rows_drop(load_job *job)
     job->plan.has_rows = false;
 }
 
-static sluice_status get_result(const load_job *job, uint32_t item, const char *what, pf_buffer *buffer,
+static sluice_status get_result(const load_job *job, slice at, const char *what, pf_buffer *buffer,
                                 wk_staged *ret_staged, bool *ret_found, sluice_error *err)
 {
     char name[WK_SPOOL_NAME];
 
-    result_name(job, item, what, name);
+    result_name(job, at, what, name);
     PF_TRY(wk_spool_get(&job->spool, name, buffer, ret_found, err));
     if (!*ret_found)
         return SLUICE_OK;
@@ -142,12 +202,12 @@ static sluice_status add_hidden(load_job *job, const st_type_def *type, sluice_e
     *hidden = (struct wk_hidden){.table = type->table};
     PF_TRY(st_row_set_new(&hidden->rows, err));
     rows->hidden_count++;
-    for (uint32_t i = 0; i < job->catalogue.count; i++) {
-        char stem[32];
+    for (slice at = {0}; at.item < job->catalogue.count; (void)next_slice(job, &at)) {
+        char stem[STEM_ROOM];
         wk_gone gone = {0};
-        if (job->catalogue.items[i].table != type->table)
+        if (job->catalogue.items[at.item].table != type->table)
             continue;
-        stem_of(job, i, stem);
+        stem_of(job, at, stem);
         sluice_status status = wk_gone_get(&job->spool, stem, type, &gone, err);
         if (status == SLUICE_OK)
             status = st_row_set_add_many(hidden->rows, gone.places, gone.count, err);
@@ -163,23 +223,29 @@ sluice_status load_plan_rows_get(load_job *job, bool *ret_ready, sluice_error *e
     wk_catalogue *rows = &job->plan.rows;
     pf_buffer buffer = {0};
     bool found = true;
+    size_t room = 0;
     sluice_status status = SLUICE_OK;
 
     *ret_ready = true;
     if (!load_completes(job) || job->plan.has_rows)
         return SLUICE_OK;
     rows->spool = &job->spool;
-    rows->items = calloc(2 * (size_t)job->catalogue.count + 1, sizeof *rows->items);
+    for (uint32_t i = 0; i < job->catalogue.count; i++)
+        room += 2 * (size_t)slices_of(&job->catalogue.items[i]);
+    rows->items = calloc(room + 1, sizeof *rows->items);
     rows->hidden = calloc((size_t)schema->type_count + 1, sizeof *rows->hidden);
     if (rows->items == NULL || rows->hidden == NULL) {
         status = pf_fail_memory(err);
         goto done;
     }
-    for (uint32_t i = 0; i < 2 * job->catalogue.count && found; i++) {
-        PF_GOTO(status, done,
-                get_result(job, i / 2, i % 2 ? "updated" : "added", &buffer, &rows->items[i], &found, err));
+    slice at = {0};
+    do {
+        PF_GOTO(status, done, get_result(job, at, "added", &buffer, &rows->items[rows->count], &found, err));
         rows->count += found;
-    }
+        if (found)
+            PF_GOTO(status, done, get_result(job, at, "updated", &buffer, &rows->items[rows->count], &found, err));
+        rows->count += found;
+    } while (found && next_slice(job, &at));
     *ret_ready = found;
     if (!found)
         goto done;
@@ -305,12 +371,12 @@ sluice_status load_upsert_deletes(const load_job *job, const st_type_def *type, 
     if (!load_completes(job))
         return SLUICE_OK;
     PF_TRY(st_row_set_new(&set, err));
-    for (uint32_t i = 0; i < job->catalogue.count && status == SLUICE_OK; i++) {
-        char stem[32];
+    for (slice at = {0}; at.item < job->catalogue.count && status == SLUICE_OK; (void)next_slice(job, &at)) {
+        char stem[STEM_ROOM];
         wk_gone gone = {0};
-        if (job->catalogue.items[i].table != type->table)
+        if (job->catalogue.items[at.item].table != type->table)
             continue;
-        stem_of(job, i, stem);
+        stem_of(job, at, stem);
         status = wk_gone_get(&job->spool, stem, type, &gone, err);
         if (status == SLUICE_OK)
             status = st_row_set_add_many(set, gone.rows, gone.count, err);
@@ -331,12 +397,13 @@ sluice_status load_upsert_tuples(const load_job *job, const st_type_def *type, u
     sluice_status status = SLUICE_OK;
 
     *ret_hashes = (load_hashes){0};
-    for (uint32_t i = 0; i < job->catalogue.count && status == SLUICE_OK && !ret_hashes->many; i++) {
-        char stem[32];
+    for (slice at = {0}; at.item < job->catalogue.count && status == SLUICE_OK && !ret_hashes->many;
+         (void)next_slice(job, &at)) {
+        char stem[STEM_ROOM];
         wk_gone gone = {0};
-        if (job->catalogue.items[i].table != type->table)
+        if (job->catalogue.items[at.item].table != type->table)
             continue;
-        stem_of(job, i, stem);
+        stem_of(job, at, stem);
         status = wk_gone_get(&job->spool, stem, type, &gone, err);
         const struct wk_gone_tuples *tuples = status == SLUICE_OK ? &gone.tuples[unique] : NULL;
         uint64_t more = tuples ? (freed ? tuples->freed_count : tuples->set_count) : 0;
@@ -363,12 +430,12 @@ sluice_status load_upsert_changed(const load_job *job, const st_type_def *type, 
     uint32_t ends = type->edge ? 2 : 0;
     sluice_status status = SLUICE_OK;
 
-    for (uint32_t i = 0; i < job->catalogue.count && status == SLUICE_OK; i++) {
-        char stem[32];
+    for (slice at = {0}; at.item < job->catalogue.count && status == SLUICE_OK; (void)next_slice(job, &at)) {
+        char stem[STEM_ROOM];
         wk_gone gone = {0};
-        if (job->catalogue.items[i].table != type->table)
+        if (job->catalogue.items[at.item].table != type->table)
             continue;
-        stem_of(job, i, stem);
+        stem_of(job, at, stem);
         status = wk_gone_get(&job->spool, stem, type, &gone, err);
         for (uint32_t p = 0; status == SLUICE_OK && gone.changed && p < type->property_count; p++)
             changed[p] |= st_bit(gone.changed, p + ends);

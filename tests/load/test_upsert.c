@@ -281,6 +281,8 @@ static void its_change_set_names_exactly_what_it_did(void **state)
 {
     load_fixture *f = *state;
     st_changes changes;
+    if (getenv("SLUICE_TEST_EQUAL_HASHES")) /* lists of hashes cannot tell these apart */
+        skip();
     /* 1 gives up "one" for "eins", 2 keeps its tuples, 3 is as it was, 4 is new */
     co_receipt receipt = put_p(f, "id,n,a,d,f\n1,eins,1,x,1.5\n2,two,2,x,7\n3,three,3,y,-0.0\n4,four,4,x,\n");
     read_changes(f, &receipt, &changes);
@@ -405,6 +407,8 @@ static void a_changed_row_has_the_plan_made_again(void **state)
 static void other_rows_have_not(void **state)
 {
     (void)state;
+    if (getenv("SLUICE_TEST_EQUAL_HASHES")) /* then they meet, and the plan is made again */
+        skip();
     meeting apart = {.mine = "id,f\n1,7\n",
                      .theirs = "id,f\n2,8\n",
                      .options = &upsert,

@@ -2,6 +2,7 @@
 # The tests of loads again under other cuts: many small chunks, pieces and ranges, and with all key hashes forced equal (K-04).
 set -euo pipefail
 program="$SLUICE_BUILD_DIR/tests/test_load"
+others=(upsert overwrite names)
 [ -x "$program" ] || exit 77
 run() {
   if ! timeout 120 env "$@" "$program" >variant.log 2>&1; then
@@ -17,4 +18,9 @@ run SLUICE_TEST_EQUAL_HASHES=1
 for chunk in 4 7 16 61; do
   run SLUICE_TEST_CHUNK=$chunk SLUICE_SPLIT=1 SLUICE_TEST_RANGE=1
   run SLUICE_TEST_CHUNK=$chunk SLUICE_SPLIT=13 SLUICE_TEST_RANGE=3 SLUICE_TEST_EQUAL_HASHES=1 SLUICE_TEST_SPILL=2
+done
+for other in "${others[@]}"; do
+  program="$SLUICE_BUILD_DIR/tests/test_$other"
+  run SLUICE_TEST_CHUNK=40 SLUICE_SPLIT=7 SLUICE_TEST_RANGE=2 SLUICE_TEST_EQUAL_HASHES=1 SLUICE_TEST_SLICE=3
+  run SLUICE_TEST_CHUNK=61 SLUICE_TEST_RANGE=3 SLUICE_TEST_SPILL=2 SLUICE_NO_RUNS=1
 done

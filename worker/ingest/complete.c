@@ -35,7 +35,7 @@ typedef struct output { /* one of the two fragments */
 typedef struct completing {
     const wk_complete *request;
     const wk_staged *staged;
-    uint64_t rows; /* of the chunk */
+    uint64_t rows; /* of the slice */
     uint32_t ends;
     st_column_spec *specs; /* the layout, then _row_id and _commit */
     uint32_t count;        /* of the layout */
@@ -47,7 +47,8 @@ typedef struct completing {
     size_t stride;
     wk_side *load, *base;
     st_table_reader *reader;
-    uint64_t *places; /* per row of the chunk: where the base has it */
+    uint64_t *places; /* per row of the slice: where the base has it */
+    bool only_asked;  /* whether there is any */
     match *matches;
     uint64_t match_count, kept; /* kept: those that change */
     st_column_builder **old;    /* one row of the base */
@@ -67,6 +68,12 @@ static uint64_t column_words(const st_type_def *type)
 
 /* ---- which rows the base has ---- */
 
+static uint64_t *place_of(const completing *c, uint64_t position)
+{
+    PF_ASSERT(position >= c->request->low && position < c->request->high);
+    return &c->places[position - c->request->low];
+}
+
 static sluice_status find_group(completing *c, const wk_run_plan *plan, wk_stream *stream, uint64_t hash, bool exact,
                                 wk_places *places, wk_group *group, sluice_error *err)
 {
@@ -79,19 +86,24 @@ static sluice_status find_group(completing *c, const wk_run_plan *plan, wk_strea
         wk_place place;
         uint32_t member;
         PF_TRY(wk_stream_next(stream, &place, err));
+        if (place.position < c->request->low || place.position >= c->request->high)
+            continue;
         PF_TRY(wk_group_find(group, &place, plan, &member, err));
         if (member == UINT32_MAX)
             continue;
-        c->places[place.position] =
-            wk_row_code(group->members.items[member].fragment, group->members.items[member].position);
         c->match_count++;
+        if (!c->only_asked)
+            *place_of(c, place.position) =
+                wk_row_code(group->members.items[member].fragment, group->members.items[member].position);
     }
     return SLUICE_OK;
 }
 
-static sluice_status find_matches(completing *c, const wk_run_plan *plan, sluice_error *err)
+static sluice_status find_matches(completing *c, sluice_error *err)
 {
     static const wk_range all = {0, UINT64_MAX};
+    wk_run_plan *plans = NULL;
+    uint32_t plan_count = 0;
     wk_stream *stream = NULL;
     wk_lookup *lookup = NULL;
     wk_places places = {0};
@@ -100,19 +112,22 @@ static sluice_status find_matches(completing *c, const wk_run_plan *plan, sluice
     bool exact = false;
     sluice_status status;
 
-    PF_GOTO(status, done, wk_run_is_exact(c->request->schema, c->request->type, plan, &exact, err));
+    PF_GOTO(status, done, wk_run_plans(c->request->type, &plans, &plan_count, err));
+    PF_ASSERT(plans[0].use == ST_RUN_KEY);
+    PF_GOTO(status, done, wk_run_is_exact(c->request->schema, c->request->type, &plans[0], &exact, err));
     PF_GOTO(status, done, wk_stream_open(c->load, ST_RUN_KEY, 0, all, &stream, err));
     PF_GOTO(status, done, wk_lookup_open(c->base, ST_RUN_KEY, 0, all, c->rows, &lookup, err));
-    while (wk_stream_peek(stream, &hash)) {
+    while (wk_stream_peek(stream, &hash) && !(c->only_asked && c->match_count > 0)) {
         places.count = 0;
         PF_GOTO(status, done, wk_lookup_find(lookup, hash, exact, &places, err));
-        PF_GOTO(status, done, find_group(c, plan, stream, hash, exact, &places, &group, err));
+        PF_GOTO(status, done, find_group(c, &plans[0], stream, hash, exact, &places, &group, err));
     }
 done:
     wk_group_free(&group);
     wk_places_free(&places);
     wk_lookup_close(lookup);
     wk_stream_close(stream);
+    free(plans);
     return status;
 }
 
@@ -132,11 +147,11 @@ static sluice_status sort_matches(completing *c, sluice_error *err)
     c->gone_places = malloc((c->match_count + 1) * sizeof *c->gone_places);
     if (c->matches == NULL || c->gone_places == NULL)
         return pf_fail_memory(err);
-    for (uint64_t position = 0; position < c->rows; position++) {
-        if (c->places[position] >= LACKING)
+    for (uint64_t position = c->request->low; position < c->request->high; position++) {
+        uint64_t place = *place_of(c, position);
+        if (place >= LACKING)
             continue;
-        PF_TRY(st_reader_row_id(c->reader, (uint32_t)(c->places[position] >> 32), (uint32_t)c->places[position],
-                                &c->matches[at].row, err));
+        PF_TRY(st_reader_row_id(c->reader, (uint32_t)(place >> 32), (uint32_t)place, &c->matches[at].row, err));
         c->matches[at++].position = position;
     }
     qsort(c->matches, c->match_count, sizeof *c->matches, by_row);
@@ -237,9 +252,10 @@ static bool find_lacking(completing *c)
 {
     bool any = false;
 
-    for (uint64_t position = 0; position < c->rows; position++)
-        if (c->places[position] == NEW && lacks_value(c, position)) {
-            c->places[position] = LACKING;
+    for (uint64_t position = c->request->low; position < c->request->high; position++)
+        if ((c->request->all_new || *place_of(c, position) == NEW) && lacks_value(c, position)) {
+            if (!c->request->all_new)
+                *place_of(c, position) = LACKING;
             any = true;
         }
     return any;
@@ -256,12 +272,16 @@ static sluice_status add_new_rows(completing *c, sluice_error *err)
 {
     uint64_t position = 0;
 
-    for (uint32_t batch = 0; batch < st_fragment_batches(c->fragment); batch++) {
-        uint64_t rows = st_fragment_batch_rows(c->fragment, batch);
+    for (uint32_t batch = 0; batch < st_fragment_batches(c->fragment) && position < c->request->high; batch++) {
+        uint64_t end = position + st_fragment_batch_rows(c->fragment, batch), first = position;
+        uint64_t from = position < c->request->low ? c->request->low : position;
+        position = end;
+        if (from >= end)
+            continue;
         PF_TRY(load_batch(c, batch, err));
-        for (uint64_t row = 0; row < rows; row++, position++)
-            if (c->places[position] == NEW)
-                PF_TRY(add_new_row(c, row, position, err));
+        for (; from < end && from < c->request->high; from++)
+            if (*place_of(c, from) == NEW)
+                PF_TRY(add_new_row(c, from - first, from, err));
     }
     return flush(c, &c->added, err);
 }
@@ -373,7 +393,7 @@ static sluice_status update_row(completing *c, const match *found, sluice_error 
     uint64_t before = out->bytes;
     bool changed = false;
 
-    PF_TRY(read_old(c, c->places[found->position], err));
+    PF_TRY(read_old(c, *place_of(c, found->position), err));
     PF_TRY(complete_row(c, found, &changed, err));
     if (!changed) {
         for (uint32_t i = 0; i < c->count; i++)
@@ -384,7 +404,7 @@ static sluice_status update_row(completing *c, const match *found, sluice_error 
     PF_TRY(st_append_u64(out->builders[c->count], found->row, err));
     PF_TRY(st_append_bytes(out->builders[c->count + 1], c->request->commit.bytes, 16, err));
     PF_TRY(note_tuples(c, found->position, err));
-    c->gone_places[c->kept] = c->places[found->position];
+    c->gone_places[c->kept] = *place_of(c, found->position);
     c->matches[c->kept++].row = found->row;
     return end_row(c, out, found->position, err);
 }
@@ -594,21 +614,32 @@ static sluice_status make_specs(completing *c, sluice_error *err)
     return SLUICE_OK;
 }
 
+static sluice_status open_sides(completing *c, wk_catalogue *alone, sluice_error *err)
+{
+    const wk_complete *request = c->request;
+
+    PF_TRY(wk_side_of_load(request->spool->volume, request->type, alone, &c->load, err));
+    return wk_side_of_base(request->base, request->type, &c->base, err);
+}
+
 static sluice_status open_inputs(completing *c, wk_catalogue *alone, sluice_error *err)
 {
     const wk_complete *request = c->request;
     bool found = false;
 
+    if (c->only_asked)
+        return open_sides(c, alone, err);
     PF_TRY(wk_spool_get(request->spool, request->absent, &c->absent, &found, err));
     c->stride = wk_rows_absent_stride(c->count);
-    if (!found || c->absent.length != c->rows * c->stride)
+    if (!found || c->absent.length != c->staged->add.fragment.rows * c->stride)
         return pf_fail(err, SLUICE_INTERNAL, "what the records of a chunk do not give is missing");
+    if (request->all_new)
+        return SLUICE_OK;
     c->places = malloc((c->rows + 1) * sizeof *c->places);
     if (c->places == NULL)
         return pf_fail_memory(err);
     memset(c->places, 0xff, c->rows * sizeof *c->places);
-    PF_TRY(wk_side_of_load(request->spool->volume, request->type, alone, &c->load, err));
-    PF_TRY(wk_side_of_base(request->base, request->type, &c->base, err));
+    PF_TRY(open_sides(c, alone, err));
     PF_TRY(st_table_reader_get(request->base, request->type->table, &c->reader, err));
     return st_fragment_open(request->spool->volume, request->type->table, &c->staged->add.fragment, &c->fragment, err);
 }
@@ -653,21 +684,19 @@ static sluice_status use_as_staged(const completing *c, wk_staged *added, sluice
 
 static sluice_status run(completing *c, wk_completed *out, sluice_error *err)
 {
-    wk_run_plan *plans = NULL;
     wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c->staged, .count = 1};
-    uint32_t plan_count = 0;
-    sluice_status status;
+    bool whole = c->rows == c->staged->add.fragment.rows;
 
     PF_TRY(make_specs(c, err));
     PF_TRY(open_inputs(c, &alone, err));
-    PF_TRY(wk_run_plans(c->request->type, &plans, &plan_count, err));
-    PF_ASSERT(plans[0].use == ST_RUN_KEY);
-    status = find_matches(c, &plans[0], err);
-    free(plans);
-    PF_TRY(status);
+    if (!c->request->all_new)
+        PF_TRY(find_matches(c, err));
     bool lacking = find_lacking(c);
-    if (c->match_count == 0 && !lacking)
-        return use_as_staged(c, &out->added, err);
+    if (whole && c->match_count == 0 && (!lacking || c->request->all_new)) {
+        PF_TRY(use_as_staged(c, &out->added, err));
+        out->added.least = c->least; /* then the load is lost, and what it would add does not matter */
+        return SLUICE_OK;
+    }
     PF_TRY(make_builders(c, c->count, &c->old, err));
     PF_TRY(open_output(c, &c->added, "added", err));
     PF_TRY(open_output(c, &c->updated, "updated", err));
@@ -680,9 +709,24 @@ static sluice_status run(completing *c, wk_completed *out, sluice_error *err)
     return write_gone(c, err);
 }
 
-sluice_status wk_complete_chunk(const wk_complete *request, wk_completed *ret_completed, sluice_error *err)
+sluice_status wk_complete_any_known(const wk_complete *request, bool *ret_known, sluice_error *err)
 {
-    completing c = {.request = request, .staged = request->staged, .rows = request->staged->add.fragment.rows};
+    completing c = {.request = request, .staged = request->staged, .only_asked = true};
+    wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c.staged, .count = 1};
+    sluice_status status;
+
+    c.rows = request->high - request->low;
+    PF_GOTO(status, done, open_inputs(&c, &alone, err));
+    PF_GOTO(status, done, find_matches(&c, err));
+done:
+    *ret_known = c.match_count > 0;
+    close_all(&c);
+    return status;
+}
+
+sluice_status wk_complete_slice(const wk_complete *request, wk_completed *ret_completed, sluice_error *err)
+{
+    completing c = {.request = request, .staged = request->staged, .rows = request->high - request->low};
     sluice_status status;
 
     *ret_completed = (wk_completed){0};

@@ -1,5 +1,6 @@
 /*
- * Completing rows from the base (--mode upsert): what the records of one chunk become under one plan.
+ * Completing rows from the base (--mode upsert): what the records of one chunk become under one plan, a slice of its
+ * rows after the other, so that memory does not grow with how short they are.
  *
  * A row whose key the base does not have is added as it was staged; one whose key is there gets the values that its
  * record does not give (and the key's own) from the base, and is added again under its row id, unless that leaves it as
@@ -22,7 +23,9 @@ typedef struct wk_complete {
     const char *stem;        /* of the names of the files that it leaves in the attempt's folder */
     const char *prefix;      /* of the names of fragments and runs; the first 2 * WK_SINK_NAMES numbers from `number` */
     uint64_t number;
-    pf_id commit; /* that will have written the rows */
+    pf_id commit;       /* that will have written the rows */
+    uint64_t low, high; /* the positions of the slice */
+    bool all_new;       /* the base has no key of the chunk (wk_complete_any_known); the slice is the whole of it */
     bool compress;
 } wk_complete;
 
@@ -32,9 +35,12 @@ typedef struct wk_completed {
 } wk_completed;
 
 void wk_completed_free(wk_completed *completed); /* its insides; safe on a zeroed one */
-sluice_status wk_complete_chunk(const wk_complete *request, wk_completed *ret_completed, sluice_error *err);
+#define WK_COMPLETE_SLICE (UINT64_C(1) << 18)    /* rows */
+/* Does the base have any key of the chunk? */
+sluice_status wk_complete_any_known(const wk_complete *request, bool *ret_known, sluice_error *err);
+sluice_status wk_complete_slice(const wk_complete *request, wk_completed *ret_completed, sluice_error *err);
 
-/* What the updated rows of a chunk take out of the base (file "<stem>-gone"). */
+/* What the updated rows of a slice take out of the base (file "<stem>-gone"). */
 typedef struct wk_gone {
     pf_buffer bytes; /* what the rest points into */
     uint64_t count;
