@@ -444,6 +444,8 @@ static void rows_of_many_fragments_are_completed(void **state)
     st_snapshot *snapshot;
     sluice_error err;
 
+    if (getenv("SLUICE_TEST_EQUAL_HASHES")) /* too many rows to be all of one hash */
+        skip();
     for (int pass = 0; pass < 3; pass++) {
         FILE *out = open_memstream(&text, &length);
         fprintf(out, "id,a,n,d\n");
