@@ -152,14 +152,19 @@ static sluice_status survey_input(infer_job *job, uint32_t number, sluice_error 
                         .has_header = input->has_header,
                         .piece = job->spec.piece};
     wk_fault fault = {.line = 1};
+    sluice_error error = {0};
 
     sluice_status status =
-        from->input.format->survey(&from->input, &job->inputs[input->header_of].input, &survey, &fault, err);
+        from->input.format->survey(&from->input, &job->inputs[input->header_of].input, &survey, &fault, &error);
     from->headings = survey.headings;
     from->heading_count = survey.heading_count;
     fault.argument = input->header_of;
-    if (status == SLUICE_OK && fault.present)
-        status = infer_fail(job, &fault, err);
+    if (status == SLUICE_OK)
+        return fault.present ? infer_fail(job, &fault, err) : SLUICE_OK;
+    if (status == SLUICE_RESOURCE_LIMIT)
+        return pf_fail_private(err, status, "an input exceeds a limit", "%s: %s", input->path, error.text);
+    if (err)
+        *err = error;
     return status;
 }
 

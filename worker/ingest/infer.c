@@ -404,9 +404,20 @@ static void decide(wk_infer *infer, wk_infer_column *column, bool ignore_unknown
 
 void wk_infer_finish(wk_infer *infer, bool ignore_unknown, wk_fault *ret_fault)
 {
+    uint32_t properties = 0;
+
     *ret_fault = (wk_fault){0};
     find_ends(infer);
-    for (uint32_t i = 0; i < infer->count && !ret_fault->present; i++)
-        if (infer->columns[i].role == WK_ROLE_PROPERTY)
-            decide(infer, &infer->columns[i], ignore_unknown, ret_fault);
+    for (uint32_t i = 0; i < infer->count && !ret_fault->present; i++) {
+        wk_infer_column *column = &infer->columns[i];
+        if (column->role == WK_ROLE_PROPERTY)
+            decide(infer, column, ignore_unknown, ret_fault);
+        properties += column->role == WK_ROLE_PROPERTY;
+        if (properties <= ST_SCHEMA_PROPERTIES_MAX || ret_fault->present)
+            continue;
+        refuse(column, "is one too many for a type", ret_fault);
+        ret_fault->code = SLUICE_RESOURCE_LIMIT;
+        (void)snprintf(ret_fault->hint, sizeof ret_fault->hint, "a type has at most %u properties",
+                       ST_SCHEMA_PROPERTIES_MAX);
+    }
 }
