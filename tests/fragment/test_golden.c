@@ -6,6 +6,7 @@
  * DIR/tables/70 and prints what their edits would hold.
  */
 #include "sample.h"
+#include "store/fragment/adjacency.h"
 #include "store/fragment/deletion.h"
 #include "store/fragment/run.h"
 #include "table_dir.h"
@@ -27,6 +28,26 @@ static st_run_info write_run(pf_volume *volume)
     for (uint64_t i = 0; i < ENTRIES; i++)
         entries[i] = (st_run_entry){i % 5 ? test_random_next(&random) : 7, i};
     ASSERT_OK(st_run_write(volume, TABLE, "run-1.run", entries, ENTRIES, &info, &err));
+    return info;
+}
+
+static st_run_info write_adjacency(pf_volume *volume)
+{
+    sluice_error err = {0};
+    st_adjacency_cover covers[2] = {{.fragment = "0190-1.arrow", .rows = ENTRIES / 3},
+                                    {.fragment = "0190-2.arrow", .rows = ENTRIES - ENTRIES / 3}};
+    uint64_t hashes[ENTRIES];
+    const uint64_t *far[2] = {hashes, hashes + ENTRIES / 3};
+    st_run_entry near[ENTRIES];
+    st_run_info info;
+    test_random random = {2};
+    for (uint64_t i = 0; i < ENTRIES; i++) {
+        uint64_t second = i >= covers[0].rows;
+        hashes[i] = test_random_next(&random);
+        near[i] = (st_run_entry){i % 5 ? test_random_next(&random) : 7, second << 32 | (i - second * covers[0].rows)};
+    }
+    ASSERT_OK(st_adjacency_write(volume, TABLE, "adjacency-1.out", ST_ADJACENCY_OUT, covers, 2, near, ENTRIES, far,
+                                 &info, &err));
     return info;
 }
 
@@ -52,8 +73,8 @@ static st_dead_ref write_deletions(pf_volume *volume)
 
 static int write_golden(const char *root)
 {
-    static const char *const folders[] = {"tables", "tables/70", "tables/70/fragments", "tables/70/keys",
-                                          "tables/70/deletions"};
+    static const char *const folders[] = {"tables",         "tables/70",           "tables/70/fragments",
+                                          "tables/70/keys", "tables/70/deletions", "tables/70/indexes"};
     sluice_error err = {0};
     pf_volume *volume;
     char text[PF_SHA256_TEXT];
@@ -69,6 +90,9 @@ static int write_golden(const char *root)
     st_run_info run = write_run(volume);
     pf_sha256_text(&run.footer, text);
     printf("%s %llu %s\n", run.name, (unsigned long long)run.bytes, text);
+    st_run_info adjacency = write_adjacency(volume);
+    pf_sha256_text(&adjacency.footer, text);
+    printf("%s %llu %s\n", adjacency.name, (unsigned long long)adjacency.bytes, text);
     st_dead_ref dead = write_deletions(volume);
     pf_sha256_text(&dead.digest, text);
     printf("%s %llu %s\n", dead.name, (unsigned long long)dead.rows, text);
@@ -177,6 +201,33 @@ static void runs_are_those_of_version_1(void **state)
     table_dir_remove(&dir);
 }
 
+static void adjacency_is_that_of_version_1(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    table_dir dir = table_dir_make();
+    st_run_info info = {.name = "golden.out", .entries = ENTRIES, .bytes = 1232};
+    info.footer = digest_of("420308a33f4f4f6ccc7b63fe90fe2e946081a9c02c54620b41ddac5237c3bab9");
+    pf_buffer bytes = golden("adjacency-1.out");
+    table_dir_write(&dir, "indexes/golden.out", bytes.data, bytes.length);
+    pf_buffer_free(&bytes);
+    st_adjacency *adjacency;
+    uint64_t first, end;
+    ASSERT_OK(st_adjacency_open(dir.volume, TABLE, &info, ST_ADJACENCY_OUT, &adjacency, &err));
+    ASSERT_OK(st_adjacency_verify(adjacency, &err));
+    ASSERT_OK(st_adjacency_find(adjacency, 7, &first, &end, &err));
+    assert_int_equal(end - first, ENTRIES / 5);
+    for (uint64_t i = 0; i < ENTRIES / 5; i++) {
+        st_adjacent edge;
+        ASSERT_OK(st_adjacency_get(adjacency, first + i, &edge, &err));
+        assert_int_equal(edge.ordinal * (ENTRIES / 3) + edge.position, 5 * i);
+    }
+    st_adjacency_close(adjacency);
+    write_adjacency(dir.volume);
+    assert_same_file(&dir, "indexes/adjacency-1.out", "adjacency-1.out");
+    table_dir_remove(&dir);
+}
+
 static void deletions_are_those_of_version_1(void **state)
 {
     (void)state;
@@ -201,9 +252,8 @@ static void deletions_are_those_of_version_1(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fragments_of_version_1_are_read),
-        cmocka_unit_test(fragments_are_written_as_in_version_1),
-        cmocka_unit_test(runs_are_those_of_version_1),
+        cmocka_unit_test(fragments_of_version_1_are_read),  cmocka_unit_test(fragments_are_written_as_in_version_1),
+        cmocka_unit_test(runs_are_those_of_version_1),      cmocka_unit_test(adjacency_is_that_of_version_1),
         cmocka_unit_test(deletions_are_those_of_version_1),
     };
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
