@@ -355,6 +355,22 @@ static sluice_status walk_file(walk *w, const st_arrow_footer *footer, uint64_t 
     return SLUICE_OK;
 }
 
+/* The version of a file is that of its batches: footers say V5 in any case. */
+static bool is_v4_file(walk *w, const st_arrow_footer *footer)
+{
+    st_arrow_message message = {0};
+    st_arrow_message_place place;
+    bool end = false, is_v4 = footer->is_v4;
+
+    /* What is wrong with the batch is found again, and told, when the batches are walked. */
+    if (footer->batch_count && read_message(w, footer->batches[0].offset, &message, &place, &end, NULL) == SLUICE_OK &&
+        !end) {
+        is_v4 = message.is_v4;
+        st_arrow_message_free(&message);
+    }
+    return is_v4;
+}
+
 static sluice_status open_file(walk *w, sluice_error *err)
 {
     st_arrow_input *input = w->input;
@@ -375,7 +391,7 @@ static sluice_status open_file(walk *w, sluice_error *err)
     uint64_t footer_at = size - FILE_END - length;
     PF_TRY(look(w, footer_at, length, &bytes, err));
     PF_TRY(st_arrow_decode_footer(bytes, length, &footer, err));
-    input->is_v4 = footer.is_v4;
+    input->is_v4 = is_v4_file(w, &footer);
     input->schema = footer.schema;
     footer.schema = (st_arrow_schema){0};
     sluice_status status = find_leaves(input, err);

@@ -15,7 +15,9 @@ bool st_arrow_field_extent(const st_arrow_field *field, bool is_v4, st_arrow_ext
     }
     switch ((unsigned)field->kind) {
     case ST_ARROW_NULL:
+        break;
     case ST_ARROW_RUN_END_ENCODED:
+        extent->buffers += is_v4;
         break;
     case ST_ARROW_UNION:
         extent->buffers += (field->unit == 1 ? 2u : 1u) + is_v4;

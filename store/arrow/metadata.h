@@ -130,7 +130,7 @@ typedef enum st_arrow_header {
 
 typedef struct st_arrow_message {
     uint8_t header; /* an st_arrow_header, or another number of the union */
-    bool is_v4;     /* of format version V4: unions have a validity buffer */
+    bool is_v4;     /* of format version V4: unions and run ends have a validity buffer */
     uint64_t body_length;
     st_arrow_schema schema; /* SCHEMA */
     st_arrow_batch batch;   /* RECORD_BATCH, DICTIONARY */

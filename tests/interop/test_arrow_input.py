@@ -380,6 +380,36 @@ class ArrowInput(ProgramTest):
             self.assertEqual(self.done("count", graph, "T").out, "2\n")
         self.assertEqual([row["free"] for row in self.rows("T", graph)], [3, None])
 
+    def test_columns_of_any_other_type_are_passed_over(self):
+        kinds = pyarrow.array([0, 1, 0, 1, 0], pyarrow.int8())
+        words = pyarrow.array(["q", "r", None, "q", "r"]).dictionary_encode()
+        data = pyarrow.table({
+            "id": pyarrow.array(range(5)),
+            "runs": pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 5], pyarrow.int32()), pyarrow.array(["x", "y"])),
+            "views": pyarrow.array([["a"], ["b"], None, [], ["c"]], pyarrow.list_view(pyarrow.string_view())),
+            "dense": pyarrow.UnionArray.from_dense(kinds, pyarrow.array([0, 0, 1, 1, 2], pyarrow.int32()),
+                                                   [pyarrow.array([1, 2, 3]), pyarrow.array(["a", "b"])]),
+            "sparse": pyarrow.UnionArray.from_sparse(kinds, [pyarrow.array(range(5)), pyarrow.array(list("abcde"))]),
+            "fixed": pyarrow.array([[1, 2], None, [3, 4], [5, 6], [7, 8]], pyarrow.list_(pyarrow.int8(), 2)),
+            "times": pyarrow.array([(1, 2, 3)] * 5, pyarrow.month_day_nano_interval()),
+            "deep": pyarrow.array([{"a": "x", "b": [{"c": 1}]}, None, {"a": None, "b": []}, {"a": "y", "b": None}, {"b": [None]}]),
+            "words": pyarrow.ListArray.from_arrays(pyarrow.array([0, 1, 2, 2, 3, 5], pyarrow.int32()), words),
+            "text": pyarrow.array(["t0", None, "t2 and more than twelve bytes", "t3", "t4"], pyarrow.string_view())})
+        v4 = pyarrow.ipc.MetadataVersion.V4
+        types = {f"T{i}": {"key": "id", "properties": {"id": "int64", "text": "string?"}} for i in range(4)}
+        self.save("0.arrow", data)
+        self.save("1.arrows", data, rows=2, stream=True, compression="zstd")
+        self.save("2.arrow", data, rows=3, metadata_version=v4)
+        polars.DataFrame({"id": range(5), "p": [["a text of more than twelve"], None, [], ["b"], ["c"]],
+                          "i": polars.Series([1, 2, None, 4, 5], dtype=polars.Int128), "text": data["text"].to_pylist(),
+                          "l": polars.Series([["q"], None, [], ["r"], ["q", "r"]], dtype=polars.List(polars.Categorical))}
+                         ).write_ipc(self.path("3.arrow"), compression="lz4")
+        content = self.loaded("T0=0.arrow", "T1=1.arrows", "T2=2.arrow", "T3=3.arrow", "--ignore-unknown",
+                              schema={"nodes": types, "edges": {}})
+        for name in types:
+            rows = sorted((json.loads(row) for row in content[name]), key=lambda row: row["id"])
+            self.assertEqual([row["text"] for row in rows], data["text"].to_pylist(), name)
+
     def test_types_that_cannot_become_a_property_are_refused_with_their_names(self):
         for name, values, kind, shown in (
                 ("i32", [1.0], pyarrow.float64(), "float64 cannot become int32"),
