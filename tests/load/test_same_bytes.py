@@ -2,6 +2,7 @@
 """A load writes the same fragments and runs, byte for byte, whatever the number of workers and the pieces that are read."""
 
 import hashlib
+import json
 import os
 import random
 
@@ -46,6 +47,26 @@ class SameBytes(ProgramTest):
             first = first or result
             self.assertEqual(result, first, graph)
             self.clean(graph)
+
+    def test_lines_of_json_at_any_workers_and_any_cut(self):
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("chunks cannot be made small in this build")
+        dice = random.Random(6)
+        people = [{"id": "k%d" % i, "text": dice.choice(["plain", "a,\nb", "é中", "", None, "\\"]), "n": i} for i in range(400)]
+        edges = [{"from": "k%d" % dice.randrange(400), "to": "k%d" % dice.randrange(400), "w": i / 4} for i in range(500)]
+        for name, rows in (("p.jsonl", people), ("k.ndjson", edges)):
+            lines = [json.dumps(dict(dice.sample(list(row.items()), len(row))), ensure_ascii=dice.random() < 0.5) for row in rows]
+            self.write(name, "".join(dice.choice(["", "  ", "\n", "\t\r\n"]) + line + dice.choice(["\n", "\r\n"]) for line in lines))
+        first = None
+        for workers, piece in (("1", None), ("3", "1"), ("7", "64")):
+            graph = "J-%s-%s" % (workers, piece)
+            self.init(SCHEMA, graph)
+            self.done("load", graph, "P=p.jsonl", "K=k.ndjson", "--workers", workers,
+                      env={"SLUICE_TEST_CHUNK": "1500", **({"SLUICE_SPLIT": piece} if piece else {})})
+            result = self.contents(graph), self.rows("P", graph), self.rows("K", graph)
+            first = first or result
+            self.assertEqual(result, first, graph)
+        self.assertEqual(sorted(row["n"] for row in first[1]), list(range(400)))
 
 
 if __name__ == "__main__":
