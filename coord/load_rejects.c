@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW ((uint64_t)1 << 18) /* rows whose refusals are in memory at once */
+#define WINDOW ((uint64_t)1 << 15) /* rows whose refusals are in memory at once */
 #define FLUSH  ((size_t)1 << 20)
 
 /* ---- lines of rows ---- */

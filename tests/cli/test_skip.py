@@ -173,6 +173,18 @@ class Skip(ProgramTest):
         self.assertEqual((said.document["rejected"], self.read("bad.jsonl")), (0, ""))
         self.assertNotIn("warning", said.err)
 
+    def test_lines_are_physical_ones_also_of_the_row_that_was_first(self):
+        self.write("lines.csv", b'\xef\xbb\xbfid,name,mail\r\n\r\n1,"a\r\nb\r\n\r\nc",x\r\n\r\n2,b,\r\n3,"q\n",\r\n\r\n\r\n2,again,\r\n3,again,\r\n1,again,'
+                                b'\r\n9,z,x\r\nbad')
+        first = {13: 8, 14: 9, 15: 3, 16: 3}
+        for env in ({}, SMALL):
+            self.done("load", "template", "P=lines.csv", *SKIP, "--dry-run", "--rejects", "bad.jsonl", env=env)
+            rejects = self.rejects()
+            self.assertEqual([r["line"] for r in rejects], [13, 14, 15, 16, 17])
+            for reject in rejects[:4]:
+                self.assertTrue(reject["message"].endswith("already on line %d" % first[reject["line"]]), reject)
+            self.assertEqual(rejects[2]["record"], "1,again,")
+
     def test_json_lines_and_streams_skip_alike(self):
         lines = b'{"id":1,"name":"a","mail":"x"}\n\n{"id":1,"name":"\\u0041"}\n{"id":"z"}\n{"id":2,"nam":1}\n{"id":3,\n{"id":4,"mail":"x"}\n{"id":5}\n'
         records = ['{"id":1,"name":"\\u0041"}', '{"id":"z"}', '{"id":2,"nam":1}', '{"id":3,', '{"id":4,"mail":"x"}']
