@@ -125,6 +125,8 @@ sluice_status co_judge_new(const co_resolution *how, const co_intent *intent, co
                            sluice_error *err)
 {
     const ad_effect *ref = co_intent_made_ref(intent);
+    if (!ref)
+        return pf_fail(err, SLUICE_INTERNAL, "an intent that makes no branch");
     PF_TRY(lk_take(how->graph_locks, LK_GRAPH_REFS, PF_LOCK_EXCLUSIVE, how->deadline, err));
     sluice_status status = decide(how, intent, ref, ret_verdict, err);
     lk_release(how->graph_locks, LK_GRAPH_REFS);

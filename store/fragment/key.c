@@ -335,7 +335,7 @@ bool st_value_same(const st_column *a, uint64_t row_a, const st_column *b, uint6
                0;
     int32_t length = a->offsets[row_a + 1] - a->offsets[row_a];
     return length == b->offsets[row_b + 1] - b->offsets[row_b] &&
-           memcmp(a->data + a->offsets[row_a], b->data + b->offsets[row_b], (size_t)length) == 0;
+           (length == 0 || memcmp(a->data + a->offsets[row_a], b->data + b->offsets[row_b], (size_t)length) == 0);
 }
 
 bool st_key_has_null(const st_column *const *columns, uint32_t count, uint64_t row)
