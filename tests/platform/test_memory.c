@@ -75,13 +75,14 @@ static void what_is_no_list_limits_nothing(void **state)
 /* Takes blocks until there are no more; says how many MiB that were. */
 static int take_what_there_is(void *context)
 {
+    static void *blocks[100];
     uint64_t bound = *(const uint64_t *)context, taken = 0;
 
     pf_memory_bound(bound);
     if (pf_memory_share() != bound)
         return 200;
-    for (void *block; taken < 100 && (block = malloc(MIB)) != NULL; taken++)
-        memset(block, (int)taken + 1, MIB);
+    for (; taken < 100 && (blocks[taken] = malloc(MIB)) != NULL; taken++)
+        memset(blocks[taken], (int)taken + 1, MIB);
     return pf_memory_of(getpid()) <= bound ? (int)taken : 201;
 }
 
