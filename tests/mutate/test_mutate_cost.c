@@ -67,7 +67,7 @@ static void a_small_mutation_is_one_sync_and_makes_no_file(void **state)
 static void it_costs_the_same_after_thousands_of_them(void **state)
 {
     (void)state;
-    const unsigned depths[] = {10, 200, 1000, 10000};
+    const unsigned depths[] = {10, 100, 1000, 10000};
     const unsigned count = getenv("SLUICE_LONG") ? 4 : 3;
     pf_sim_disk *disk = mutate_disk(2);
     st_graph *graph = mutate_open(disk);
