@@ -45,7 +45,7 @@ sluice_status mrg_row_commit(st_table_reader *reader, uint32_t fragment, uint64_
     st_fragment *opened = NULL;
     uint32_t batch = 0;
     uint64_t at_row = 0;
-    st_column column;
+    st_column column = {0};
     *ret_commit = add->commit;
     if (!add->fragment.explicit_ids)
         return SLUICE_OK;

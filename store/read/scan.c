@@ -262,7 +262,7 @@ static sluice_status fill_commits(st_scan *scan, uint32_t batch, const living *r
         return pf_fail_memory(err);
     scan->commits = room;
     if (add->fragment.explicit_ids) {
-        st_column column;
+        st_column column = {0};
         int at = st_fragment_find_name(scan->fragment, ST_FRAGMENT_COMMIT);
         if (at >= 0)
             PF_TRY(st_fragment_column(scan->fragment, batch, (uint32_t)at, &column, err));
