@@ -99,7 +99,7 @@ static sluice_status find_tables(maintain_job *job, st_snapshot *snapshot, sluic
  * them merges a fragment of the list that is chosen from. Taken before the base is pinned, held till the end of the
  * job.
  */
-static sluice_status take_folders(maintain_job *job, sluice_error *err)
+static sluice_status take_folders(maintain_job *job, const st_schema *schema, sluice_error *err)
 {
     char folder[64], path[96];
     pf_deadline deadline = pf_deadline_in_ms(CO_WAIT_MS);
@@ -110,7 +110,9 @@ static sluice_status take_folders(maintain_job *job, sluice_error *err)
         sluice_error busy = {0};
         sluice_status status = lk_take(job->folders, LK_FOLDER + job->tables[i], PF_LOCK_EXCLUSIVE, deadline, &busy);
         if (status == SLUICE_LIVE_WRITER_CONTENTION) {
-            pf_fail(err, status, "another optimize or index of table %" PRIu64 " is at work", job->tables[i]);
+            pf_fail_private(err, status, "another optimize or index of a type is at work",
+                            "another optimize or index of %s is at work",
+                            st_schema_find_table(schema, job->tables[i])->name);
             pf_hint(err, "try again when it has ended");
             return status;
         }
@@ -321,9 +323,9 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     PF_TRY(st_snapshot_open(job->graph, job->spec->branch, NULL, &snapshot, err));
     job->incarnation = st_snapshot_view(snapshot)->incarnation;
     sluice_status status = find_tables(job, snapshot, err);
-    st_snapshot_close(snapshot);
     if (status == SLUICE_OK)
-        status = take_folders(job, err);
+        status = take_folders(job, st_snapshot_view(snapshot)->schema, err);
+    st_snapshot_close(snapshot);
     if (status != SLUICE_OK)
         goto done;
     request.tables = job->tables;
