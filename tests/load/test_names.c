@@ -171,6 +171,10 @@ static void a_name_of_no_row_and_one_of_two_are_told(void **state)
     refuse(f, "N=n.csv P=p.csv A=a.csv", SLUICE_CONSTRAINT_CARDINALITY, "a.csv:3");
     load_fixture_text(f, "u.csv", "_row_id,t,u\nann,a,1\nbob,b,1\n");
     refuse(f, "N=u.csv E=e.csv", SLUICE_CONSTRAINT_UNIQUE, "u.csv:3: column u");
+    load_fixture_text(f, "latin.csv", "_row_id,t\nann,a\n\xe9,b\n");
+    refuse(f, "N=latin.csv", SLUICE_INPUT_SYNTAX, "latin.csv:3: column _row_id: a name is not UTF-8");
+    load_fixture_write(f, "nul.csv", "_row_id,t\nan\0n,a\n", 17);
+    refuse(f, "N=nul.csv", SLUICE_INPUT_SYNTAX, "nul.csv:2: column _row_id: there is a NUL byte");
     load_fixture_text(f, "two.csv", "_row_id,t,:ID\n1,a,2\n");
     refuse(f, "N=two.csv", SLUICE_INPUT_SYNTAX, "two.csv:1");
 }

@@ -1,6 +1,7 @@
 #include "worker/ingest/rows_build.h"
 
 #include "platform/check.h"
+#include "store/format/utf8.h"
 #include "store/fragment/key.h"
 #include "store/read/snapshot.h"
 #include "worker/ingest/hints.h"
@@ -387,6 +388,10 @@ static sluice_status add_name(wk_rows *rows, wk_record *record, uint32_t i, wk_f
         wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "the first record of the file has no such name");
     else if (length > ST_KEY_BYTES_MAX)
         wk_rows_refuse(fault, SLUICE_RESOURCE_LIMIT, target->name, "a name is longer than a key may be");
+    else if (length > 0 && !st_utf8_is_valid(text, length))
+        wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "a name is not UTF-8");
+    else if (length > 0 && memchr(text, 0, length) != NULL)
+        wk_rows_refuse(fault, SLUICE_INPUT_SYNTAX, target->name, "there is a NUL byte in the text");
     else if (length > 0)
         return append_name(rows, which, text, length, err);
     else if (target->names == WK_NAMES_ROW)
