@@ -319,14 +319,29 @@ static sluice_status step_file(walk *w, const st_arrow_block *block, uint64_t le
     return status;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* In a file, a dictionary is given once; all else continues it. */
 static sluice_status check_replaced(const st_arrow_input *input, sluice_error *err)
 {
-    const st_arrow_dictionary_place *last = &input->dictionaries[input->dictionary_count - 1];
+    uint64_t *ids = calloc((size_t)input->dictionary_count + 1, sizeof *ids);
+    size_t count = 0;
+    bool twice = false;
 
-    for (uint32_t i = 0; i + 1 < input->dictionary_count && !last->is_delta; i++)
-        if (input->dictionaries[i].id == last->id)
-            return pf_fail(err, SLUICE_CORRUPT, "a dictionary is given twice");
-    return SLUICE_OK;
+    if (!ids)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < input->dictionary_count; i++)
+        if (!input->dictionaries[i].is_delta)
+            ids[count++] = input->dictionaries[i].id;
+    qsort(ids, count, sizeof *ids, by_id);
+    for (size_t i = 1; i < count; i++)
+        twice |= ids[i] == ids[i - 1];
+    free(ids);
+    return twice ? pf_fail(err, SLUICE_CORRUPT, "a dictionary is given twice") : SLUICE_OK;
 }
 
 static uint64_t end_of(const st_arrow_message_place *at)
@@ -342,9 +357,11 @@ static sluice_status walk_file(walk *w, const st_arrow_footer *footer, uint64_t 
     uint64_t least = ST_IPC_FILE_START;
 
     for (uint32_t i = 0; i < footer->dictionary_count; i++) {
-        PF_TRY(step_file(w, &footer->dictionaries[i], 0, footer_at, ST_ARROW_DICTIONARY, err));
-        PF_TRY(check_replaced(input, err));
+        PF_TRY(step_file(w, &footer->dictionaries[i], least, footer_at, ST_ARROW_DICTIONARY, err));
+        least = end_of(&input->dictionaries[i].at); /* no block counts twice: what is read is bounded by the file */
     }
+    PF_TRY(check_replaced(input, err));
+    least = ST_IPC_FILE_START;
     for (uint32_t i = 0; i < footer->batch_count; i++) {
         pf_error_clear(&error);
         status = step_file(w, &footer->batches[i], least, footer_at, ST_ARROW_RECORD_BATCH, &error);
