@@ -72,6 +72,7 @@ static void drop_model(mrg_job *job)
     job->failed = SLUICE_OK;
     free(job->adopted);
     job->adopted = NULL;
+    job->takes_schema = false;
 }
 
 static void drop_plan(mrg_job *job)
@@ -97,12 +98,14 @@ static bool same_schema(const mrg_side *side, const st_view *view)
     return pf_sha256_equal(&st_snapshot_view(side->snapshot)->schema_identity, &view->schema_identity);
 }
 
-/* A schema that only the target changed is the merge's; one that the source changed is not merged. */
+/* A schema that only the target changed is the merge's. One that the source changed comes with all that it has, when
+ * the target has nothing of its own; else it is not merged. */
 static sluice_status check_schema(mrg_job *job, const st_view *target, sluice_error *err)
 {
     if (same_schema(&job->source, target))
         return SLUICE_OK;
-    for (uint32_t i = 0; i < job->base_count; i++)
+    job->takes_schema = job->result->outcome == CO_MERGE_FAST_FORWARD;
+    for (uint32_t i = 0; i < job->base_count && !job->takes_schema; i++)
         if (!same_schema(&job->bases[i], st_snapshot_view(job->source.snapshot)))
             return mrg_schema_conflict(job, "the schema was changed in the branch to merge; apply it here first", err);
     return SLUICE_OK;
@@ -111,6 +114,8 @@ static sluice_status check_schema(mrg_job *job, const st_view *target, sluice_er
 /* The source's state is the result, and its rules held there: nothing is judged again. */
 static sluice_status take_all(mrg_job *job, sluice_error *err)
 {
+    if (job->takes_schema)
+        return mrg_adopt_all(job, err);
     job->adopted = calloc((size_t)job->mut.type_count + 1, sizeof *job->adopted);
     if (!job->adopted)
         return pf_fail_memory(err);

@@ -87,11 +87,10 @@ static void count_rows(mrg_job *job, uint64_t table)
     job->mut.deleted += here > there ? here - there : 0;
 }
 
-sluice_status mrg_adopt_table(mrg_job *job, uint32_t number, sluice_error *err)
+static sluice_status adopt(mrg_job *job, uint64_t table, sluice_error *err)
 {
     co_write *write = job->mut.write;
     st_graph *graph = job->mut.graph;
-    uint64_t table = job->mut.types[number].def->table;
     char id[PF_ID_TEXT], stem[48];
     st_table_reader *source = NULL;
     st_edit edit = {0};
@@ -106,6 +105,41 @@ sluice_status mrg_adopt_table(mrg_job *job, uint32_t number, sluice_error *err)
     return add_change(&write->delta.changes, table, err);
 }
 
+sluice_status mrg_adopt_table(mrg_job *job, uint32_t number, sluice_error *err)
+{
+    return adopt(job, job->mut.types[number].def->table, err);
+}
+
+/* Does the target list the same? */
+static sluice_status is_same(mrg_job *job, uint64_t table, bool *ret_same, sluice_error *err)
+{
+    const st_view *view = st_snapshot_view(job->mut.write->base);
+    st_table_reader *source = NULL;
+    st_table_list ours = {0};
+    PF_TRY(st_table_reader_get(job->source.snapshot, table, &source, err));
+    const st_table_list *theirs = st_table_reader_list(source);
+    *ret_same = theirs->count == 0;
+    if (!st_view_table(view, table)) /* a type that is new here */
+        return SLUICE_OK;
+    PF_TRY(st_table_materialise(job->mut.graph, view, table, &ours, err));
+    *ret_same = st_table_list_same(theirs, &ours);
+    st_table_list_free(&ours);
+    return SLUICE_OK;
+}
+
+sluice_status mrg_adopt_all(mrg_job *job, sluice_error *err)
+{
+    const st_view *view = st_snapshot_view(job->source.snapshot);
+    for (uint32_t i = 0; i < view->schema->type_count; i++) {
+        bool same = false;
+        PF_TRY(is_same(job, view->schema->types[i].table, &same, err));
+        if (!same)
+            PF_TRY(adopt(job, view->schema->types[i].table, err));
+    }
+    job->mut.write->delta.new_schema = view->schema_identity;
+    return SLUICE_OK;
+}
+
 sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err)
 {
     co_write *write = job->mut.write;
@@ -115,6 +149,8 @@ sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err)
     if (!gates)
         return pf_fail_memory(err);
     write->gates = gates;
+    for (uint32_t i = 0; job->takes_schema && i < write->gate_count; i++)
+        gates[i].exclusive = gates[i].kind == LK_GATE_SCHEMA;
     for (uint32_t i = 0; job->adopted && i < job->mut.type_count; i++)
         if (job->adopted[i])
             gates[write->gate_count++] = (lk_gate_key){.kind = LK_GATE_TABLE,

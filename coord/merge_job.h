@@ -40,6 +40,7 @@ typedef struct mrg_job {
     uint32_t record_count, record_room;
     sluice_status failed; /* in a callback that cannot say so */
     bool *adopted;        /* per type: its list is the source's */
+    bool takes_schema;    /* the source's, with all tables */
 } mrg_job;
 
 /* merge_rows.c */
@@ -52,6 +53,8 @@ sluice_status mrg_row_commit(st_table_reader *reader, uint32_t fragment, uint64_
 /* Of a fast-forward: has the source changed so many rows of the table that its list is taken over as it is? */
 sluice_status mrg_is_adopted(mrg_job *job, uint32_t type, bool *ret_adopted, sluice_error *err);
 sluice_status mrg_adopt_table(mrg_job *job, uint32_t type, sluice_error *err);
+/* Of a fast-forward over a change of the schema: the source's schema, and every table as it is there. */
+sluice_status mrg_adopt_all(mrg_job *job, sluice_error *err);
 /* Adopted tables are written as a whole: their gates are taken alone. After the model has declared its own. */
 sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err);
 

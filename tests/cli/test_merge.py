@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Merging from the command line: what is printed, how it ends, and schemas that changed on the way."""
+
+import uuid
+
+from support.program import ProgramTest, main
+
+SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "name": "string?"}}}}
+
+
+class Merging(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.init(SCHEMA)
+        self.mutate("main", *('{"op":"insert","node":"P","set":{"id":%d}}' % i for i in range(3)))
+        self.done("branch", "create", "G", "b")
+
+    def mutate(self, branch, *lines):
+        self.write("m.jsonl", "".join(line + "\n" for line in lines))
+        return self.done("mutate", "G", "m.jsonl", "--branch", branch, "--json").document
+
+    def rename(self, branch, key, name):
+        self.mutate(branch, '{"op":"update","node":"P","key":%d,"set":{"name":"%s"}}' % (key, name))
+
+    def table(self, branch="main"):
+        return {row["id"]: row for row in self.done("scan", "G", "P", "--json", "--branch", branch).lines}
+
+    def test_the_document_says_what_was_done(self):
+        self.assertEqual(self.done("merge", "G", "b", "--json").document["outcome"], "up-to-date")
+        self.rename("b", 1, "x")
+        told = self.done("merge", "G", "b", "--json").document
+        self.assertEqual((told["outcome"], told["inserted"], told["updated"], told["commit"]["branch"]), ("fast-forward", 0, 1, "main"))
+        shown = self.done("show", "G", told["commit"]["id"], "--json").document
+        self.assertEqual((shown["kind"], len(shown["parents"]), shown["parents"][1]), ("merge", 2, told["source"]))
+        self.rename("b", 1, "y")
+        self.rename("main", 2, "z")
+        self.assertIn("merged: inserted 0, updated 1, deleted 0", self.done("merge", "G", "b", "--delete-source", "-m", "why").out)
+        self.assertEqual({key: row["name"] for key, row in self.table().items()}, {0: None, 1: "y", 2: "z"})
+        self.assertEqual(self.done("log", "G", "--json", "-n", "1").lines[0]["message"], "why")
+        self.refused(8, "merge", "G", "b")
+        self.clean()
+
+    def test_conflicts_are_listed_and_end_with_3(self):
+        for branch in ("b", "main"):
+            self.rename(branch, 1, "of " + branch)
+            self.mutate(branch, '{"op":"insert","node":"P","set":{"id":9,"name":"%s"}}' % branch)
+        before = self.table()
+        said = self.refused(3, "merge", "G", "b", "--json", "--op-id", str(uuid.uuid4()))
+        document = said.lines[0]
+        self.assertEqual((document["outcome"], document["commit"], document["conflicts_found"]), ("conflict", None, 2))
+        self.assertEqual(sorted((c["kind"], c["type"], c["key"], c["property"]) for c in document["conflicts"]),
+                         [("divergent-insert", "P", "9", "name"), ("divergent-update", "P", "1", "name")])
+        self.assertTrue(all(c["ours"] and c["theirs"] and c["ours"] != c["theirs"] for c in document["conflicts"]))
+        self.assertEqual((said.error["code"], said.error["committed"]), ("MERGE_CONFLICT", False))
+        self.assertIn("conflict divergent-update: P 1, property name", self.refused(3, "merge", "G", "b").out)
+        self.assertEqual(self.table(), before)
+        self.done("merge", "G", "b", "--on-conflict", "theirs")
+        self.assertEqual(self.table(), self.table("b"))
+
+    def test_a_schema_comes_along_with_a_fast_forward_and_else_is_a_conflict(self):
+        wider = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "label": {"type": "string?", "renamed_from": "name"}, "n": "int64?"}},
+                           "Q": {"key": "k", "properties": {"k": "int64"}}}}
+        self.write("wider.json", wider)
+        self.done("branch", "create", "G", "other")
+        self.rename("b", 1, "x")
+        self.done("schema", "apply", "G", "wider.json", "--branch", "b")
+        self.mutate("b", '{"op":"insert","node":"Q","set":{"k":1}}', '{"op":"update","node":"P","key":0,"set":{"n":5}}')
+        self.assertEqual(self.done("merge", "G", "b", "--json").document["outcome"], "fast-forward")
+        self.assertEqual(self.table(), self.table("b"))
+        self.assertEqual(self.table()[0], {"id": 0, "label": None, "n": 5})
+        self.assertEqual(self.done("count", "G", "--json").document, {"P": 3, "Q": 1})
+        self.rename("other", 2, "old")          # a name of before: the property is the same
+        self.done("merge", "G", "other")
+        self.assertEqual(self.table()[2]["label"], "old")
+        self.done("schema", "apply", "G", "wider.json", "--branch", "other")    # R165: other ids, so other properties
+        self.mutate("other", '{"op":"insert","node":"P","set":{"id":7,"n":1}}')
+        before = self.table()
+        said = self.refused(3, "merge", "G", "other", "--json")
+        self.assertEqual([c["kind"] for c in said.lines[0]["conflicts"]], ["schema"])
+        self.assertEqual(self.table(), before)
+        self.clean()
+
+
+if __name__ == "__main__":
+    main()
