@@ -296,11 +296,17 @@ static sluice_status renew(const st_edit_add *listed, const renewal *fresh, st_e
     return SLUICE_OK;
 }
 
-static const renewal *find_renewal(const st_table_list *base, const renewal *renewals, const char *fragment)
+/* Lists mostly keep their order: the search goes on behind the last one that was found. */
+static const renewal *find_renewal(const st_table_list *base, const renewal *renewals, const char *fragment,
+                                   uint32_t *next)
 {
-    for (uint32_t i = 0; i < base->count; i++)
-        if (renewals[i].present && strcmp(base->fragments[i].fragment.name, fragment) == 0)
-            return &renewals[i];
+    for (uint32_t k = 0; k < base->count; k++) {
+        uint32_t i = (*next + k) % base->count;
+        if (strcmp(base->fragments[i].fragment.name, fragment) != 0)
+            continue;
+        *next = i + 1;
+        return &renewals[i];
+    }
     return NULL;
 }
 
@@ -310,10 +316,12 @@ static sluice_status make_edit(const st_table_list *base, const st_table_list *n
 {
     edit->adds = calloc((size_t)now->count + 1, sizeof *edit->adds);
     edit->out = calloc((size_t)now->count + 1, sizeof *edit->out);
+    uint32_t next = 0;
     if (!edit->adds || !edit->out)
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < now->count; i++) {
-        const renewal *fresh = same ? &renewals[i] : find_renewal(base, renewals, now->fragments[i].fragment.name);
+        const renewal *fresh =
+            same ? &renewals[i] : find_renewal(base, renewals, now->fragments[i].fragment.name, &next);
         if (fresh && fresh->present)
             PF_TRY(renew(&now->fragments[i], fresh, edit, err));
     }
