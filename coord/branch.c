@@ -33,7 +33,8 @@ sluice_status co_branch_settle(st_graph *graph, uint64_t incarnation, pf_deadlin
     sluice_error recovery_error = {0};
     sluice_status status =
         co_recover_until(graph, CO_RECOVER_AUTOMATIC, &everything, NULL, NULL, deadline, &recovery_error);
-    if (status == SLUICE_OK || status == SLUICE_RECOVERY_REQUIRED)
+    /* A branch whose records are damaged keeps its intents: they concern nobody else, and go with it. */
+    if (status == SLUICE_OK || status == SLUICE_RECOVERY_REQUIRED || status == SLUICE_CORRUPT)
         return co_quarantine_list(graph, find_blocker, &incarnation, err);
     if (err)
         *err = recovery_error;

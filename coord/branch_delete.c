@@ -121,6 +121,12 @@ static sluice_status complete_log(deletion *del, uint64_t incarnation, sluice_er
     return SLUICE_OK;
 }
 
+static bool is_damaged(const deletion *del, uint64_t incarnation)
+{
+    st_log *log = NULL;
+    return is_damage(st_graph_log(del->graph, incarnation, &log, NULL));
+}
+
 static sluice_status put_receipt(void *context, st_control *control, sluice_error *err)
 {
     const deletion *del = context;
@@ -146,7 +152,8 @@ static sluice_status delete_locked(deletion *del, uint64_t incarnation, sluice_e
     PF_TRY(look_up(del, err));
     if (del->done)
         return SLUICE_OK;
-    PF_TRY(list_again(del, incarnation, err));
+    if (!is_damaged(del, incarnation)) /* else nobody can settle what it has: recovery discards it once it is gone */
+        PF_TRY(list_again(del, incarnation, err));
     if (del->again)
         return SLUICE_OK;
     PF_TRY(is_still(del, incarnation, err));

@@ -259,6 +259,26 @@ class Branches(ProgramTest):
         self.clean()
         self.assertEqual(self.keys("c"), [1, 14, 17])
 
+    def test_a_damaged_branch_with_a_dead_writers_intent_stands_in_nobodys_way(self):
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        self.done("branch", "create", "G", "b")
+        self.write("p.csv", "id,name\n5,x\n")
+        killed = self.run_program("load", "G", "P=p.csv", "--branch", "b", "--workers", "1", env={"SLUICE_FAILPOINT": "arm.after=killpool"})
+        self.assertEqual(killed.code, -signal.SIGKILL)
+        with open(self.path("G/branches/%s/CURRENT" % self.branches()["b"]["incarnation"]), "r+b") as file:
+            file.write(b"x" * 8192)
+        self.done("branch", "create", "G", "c")
+        self.put(6, "c")
+        self.put(7, "d", "--create-branch")
+        self.done("branch", "delete", "G", "c")
+        self.done("branch", "delete", "G", "b")
+        self.done("recover", "G")
+        self.done("gc", "G")
+        self.assertEqual(self.done("status", "G", "--json").document["intents"], [])
+        self.assertEqual(self.keys("d"), [1, 7])
+        self.clean()
+
     def test_an_unreadable_ref_concerns_its_name_only(self):
         self.done("branch", "create", "G", "b")
         names = os.listdir(self.path("G/refs"))
