@@ -61,11 +61,6 @@ typedef struct completing {
     pf_buffer scratch;
 } completing;
 
-static uint64_t column_words(const st_type_def *type)
-{
-    return (type->property_count + (type->edge ? 2u : 0u) + 63u) / 64u;
-}
-
 /* ---- which rows the base has ---- */
 
 static uint64_t *place_of(const completing *c, uint64_t position)
@@ -439,101 +434,30 @@ static sluice_status finish_output(completing *c, output *out, wk_staged *staged
     return wk_spool_put(c->request->spool, staged->order, out->order.data, out->order.length, NULL, err);
 }
 
-static sluice_status put_words(wk_spool_file *file, const uint64_t *words, uint64_t count, sluice_error *err)
-{
-    return count ? wk_spool_append(file, words, count * sizeof *words, err) : SLUICE_OK;
-}
-
-/* Counts first, then everything that they count. */
-static sluice_status append_gone(const completing *c, wk_spool_file *file, sluice_error *err)
-{
-    uint32_t uniques = c->request->type->unique_count;
-
-    PF_TRY(put_words(file, &c->kept, 1, err));
-    for (uint32_t u = 0; u < uniques; u++) {
-        PF_TRY(put_words(file, &c->freed[u].count, 1, err));
-        PF_TRY(put_words(file, &c->set[u].count, 1, err));
-    }
-    for (uint64_t i = 0; i < c->kept; i++)
-        PF_TRY(put_words(file, &c->matches[i].row, 1, err));
-    PF_TRY(put_words(file, c->gone_places, c->kept, err));
-    PF_TRY(put_words(file, c->changed, column_words(c->request->type), err));
-    for (uint32_t u = 0; u < uniques; u++) {
-        PF_TRY(put_words(file, c->freed[u].items, c->freed[u].count, err));
-        PF_TRY(put_words(file, c->set[u].items, c->set[u].count, err));
-    }
-    return SLUICE_OK;
-}
-
 static sluice_status write_gone(const completing *c, sluice_error *err)
 {
-    char name[WK_SPOOL_NAME];
-    wk_spool_file file;
-    sluice_status status;
+    const st_type_def *type = c->request->type;
+    wk_gone gone = {.count = c->kept,
+                    .places = c->gone_places,
+                    .changed = (const uint8_t *)c->changed,
+                    .unique_count = type->unique_count,
+                    .tuples = calloc((size_t)type->unique_count + 1, sizeof *gone.tuples)};
+    uint64_t *rows = malloc((c->kept + 1) * sizeof *rows);
+    sluice_status status = gone.tuples && rows ? SLUICE_OK : pf_fail_memory(err);
 
-    if (c->kept == 0)
-        return SLUICE_OK;
-    file_name(c, "gone", name);
-    PF_TRY(wk_spool_begin(c->request->spool, name, &file, err));
-    status = append_gone(c, &file, err);
-    if (status == SLUICE_OK)
-        return wk_spool_end(&file, NULL, err);
-    wk_spool_abandon(&file);
+    for (uint64_t i = 0; status == SLUICE_OK && i < c->kept; i++)
+        rows[i] = c->matches[i].row;
+    for (uint32_t u = 0; status == SLUICE_OK && u < type->unique_count; u++)
+        gone.tuples[u] = (struct wk_gone_tuples){.freed = c->freed[u].items,
+                                                 .set = c->set[u].items,
+                                                 .freed_count = c->freed[u].count,
+                                                 .set_count = c->set[u].count};
+    gone.rows = rows;
+    if (status == SLUICE_OK && c->kept > 0)
+        status = wk_gone_put(c->request->spool, c->request->stem, type, &gone, err);
+    free(gone.tuples);
+    free(rows);
     return status;
-}
-
-void wk_gone_free(wk_gone *gone)
-{
-    pf_buffer_free(&gone->bytes);
-    free(gone->tuples);
-    *gone = (wk_gone){0};
-}
-
-/* The next `count` words; NULL when there are fewer. */
-static const uint64_t *take_words(const wk_gone *gone, size_t *at, uint64_t count)
-{
-    const uint64_t *words = (const uint64_t *)(const void *)gone->bytes.data + *at;
-
-    if (count > gone->bytes.length / sizeof *words - *at)
-        return NULL;
-    *at += count;
-    return words;
-}
-
-sluice_status wk_gone_get(const wk_spool *spool, const char *stem, const st_type_def *type, wk_gone *ret_gone,
-                          sluice_error *err)
-{
-    char name[WK_SPOOL_NAME];
-    bool found = false, whole = true;
-    size_t at = 0;
-    uint32_t unique_count = type->unique_count;
-
-    *ret_gone = (wk_gone){.unique_count = unique_count};
-    (void)snprintf(name, sizeof name, "%s-gone", stem);
-    PF_TRY(wk_spool_get(spool, name, &ret_gone->bytes, &found, err));
-    ret_gone->tuples = calloc((size_t)unique_count + 1, sizeof *ret_gone->tuples);
-    if (ret_gone->tuples == NULL)
-        return pf_fail_memory(err);
-    if (!found)
-        return SLUICE_OK;
-    const uint64_t *head = take_words(ret_gone, &at, 1 + 2 * (uint64_t)unique_count);
-    whole = head != NULL;
-    ret_gone->count = whole ? head[0] : 0;
-    ret_gone->rows = take_words(ret_gone, &at, ret_gone->count);
-    ret_gone->places = take_words(ret_gone, &at, ret_gone->count);
-    ret_gone->changed = (const uint8_t *)take_words(ret_gone, &at, column_words(type));
-    whole = whole && ret_gone->rows && ret_gone->places && ret_gone->changed;
-    for (uint32_t u = 0; u < unique_count && whole; u++) {
-        struct wk_gone_tuples *tuples = &ret_gone->tuples[u];
-        tuples->freed_count = head[1 + 2 * u];
-        tuples->set_count = head[2 + 2 * u];
-        tuples->freed = take_words(ret_gone, &at, tuples->freed_count);
-        tuples->set = take_words(ret_gone, &at, tuples->set_count);
-        whole = tuples->freed && tuples->set;
-    }
-    return whole && at * sizeof *head == ret_gone->bytes.length
-               ? SLUICE_OK
-               : pf_fail(err, SLUICE_CORRUPT, "a task's result is not whole");
 }
 
 /* ---- all of it ---- */
@@ -601,7 +525,7 @@ static sluice_status make_specs(completing *c, sluice_error *err)
     c->of_key = calloc((size_t)c->count + 1, sizeof *c->of_key);
     c->views = calloc((size_t)c->count + 2, sizeof *c->views);
     c->batch = calloc((size_t)c->count + 1, sizeof *c->batch);
-    c->changed = calloc(column_words(type) + 1, sizeof *c->changed);
+    c->changed = calloc(wk_gone_column_words(type) + 1, sizeof *c->changed);
     c->freed = calloc((size_t)type->unique_count + 1, sizeof *c->freed);
     c->set = calloc((size_t)type->unique_count + 1, sizeof *c->set);
     if (c->of_key == NULL || c->views == NULL || c->batch == NULL || c->changed == NULL || c->freed == NULL ||

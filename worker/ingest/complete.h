@@ -10,6 +10,7 @@
 #ifndef WORKER_INGEST_COMPLETE_H
 #define WORKER_INGEST_COMPLETE_H
 
+#include "worker/ingest/gone.h"
 #include "worker/ingest/side.h"
 #include "worker/ingest/sink.h"
 
@@ -39,23 +40,5 @@ void wk_completed_free(wk_completed *completed); /* its insides; safe on a zeroe
 /* Does the base have any key of the chunk? */
 sluice_status wk_complete_any_known(const wk_complete *request, bool *ret_known, sluice_error *err);
 sluice_status wk_complete_slice(const wk_complete *request, wk_completed *ret_completed, sluice_error *err);
-
-/* What the updated rows of a slice take out of the base (file "<stem>-gone"). */
-typedef struct wk_gone {
-    pf_buffer bytes; /* what the rest points into */
-    uint64_t count;
-    const uint64_t *rows;   /* row ids, ascending */
-    const uint64_t *places; /* wk_row_code of where they stand in the base */
-    const uint8_t *changed; /* bits of the columns that some of these rows have another value in */
-    uint32_t unique_count;
-    struct wk_gone_tuples { /* hashes of unique tuples that these rows have no more, and have newly */
-        const uint64_t *freed, *set;
-        uint64_t freed_count, set_count;
-    } * tuples;
-} wk_gone;
-/* No file: nothing is gone. */
-sluice_status wk_gone_get(const wk_spool *spool, const char *stem, const st_type_def *type, wk_gone *ret_gone,
-                          sluice_error *err);
-void wk_gone_free(wk_gone *gone);
 
 #endif
