@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Merging from the command line: what is printed, how it ends, and schemas that changed on the way."""
 
+import signal
 import uuid
 
 from support.program import ProgramTest, main
@@ -38,6 +39,26 @@ class Merging(ProgramTest):
         self.assertEqual({key: row["name"] for key, row in self.table().items()}, {0: None, 1: "y", 2: "z"})
         self.assertEqual(self.done("log", "G", "--json", "-n", "1").lines[0]["message"], "why")
         self.refused(8, "merge", "G", "b")
+        self.clean()
+
+    def test_the_source_goes_by_recovery_and_its_failure_is_no_failure_of_the_merge(self):
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        for point in ("arm.after", "publish.before_append", "publish.after_log_record_sync", "finalize.before_follow",
+                      "branch.before_remove", "branch.after_remove", "finalize.before_retire"):
+            name = "s-" + point
+            self.done("branch", "create", "G", name)
+            self.rename(name, 1, point)
+            killed = self.run_program("merge", "G", name, "--delete-source", env={"SLUICE_FAILPOINT": point + "=kill"})
+            self.assertEqual(killed.code, -signal.SIGKILL, point)
+            self.done("recover", "G")
+            self.assertEqual(self.table()[1]["name"], point)
+            self.assertNotIn(name, [line["branch"] for line in self.done("branch", "list", "G", "--json").lines])
+        self.rename("b", 2, "x")
+        told = self.done("merge", "G", "b", "--delete-source", "--json", env={"SLUICE_FAILPOINT": "finalize.before_follow=error"}).document
+        self.assertEqual((told["outcome"], told["branch_deleted"]), ("merged", False))
+        self.assertTrue(told["reason"])
+        self.assertIn("b", [line["branch"] for line in self.done("branch", "list", "G", "--json").lines])
         self.clean()
 
     def test_conflicts_are_listed_and_end_with_3(self):
