@@ -6,6 +6,7 @@
  *   | LOAD_SPOOL      | one input that is no file | its plain bytes (load_spool.c)           |
  *   | LOAD_BOUNDARIES | one chunk of one input    | its lanes, lines and digest              |
  *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
+ *   | LOAD_LAST       | one range of the keys     | the rows passed over (load_last.c)       |
  *   | LOAD_COMPLETE   | one chunk, of an upsert   | what its rows became (load_upsert.c)     |
  *   | LOAD_NAMED + s  | as LOAD_ROWS, but only of inputs that name their rows (load_names.c)  |
  *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
@@ -29,6 +30,7 @@
 #define LOAD_BOUNDARIES 1u
 #define LOAD_SPOOL      48u
 #define LOAD_COMPLETE   49u
+#define LOAD_LAST       50u
 #define LOAD_ROWS       2u /* + number of the payload */
 #define LOAD_PAYLOADS   32u
 #define LOAD_PROBES     64u /* + rule */
@@ -110,9 +112,9 @@ typedef struct load_plan {
     bool has_probes;
     wk_probe *probes;
     uint32_t probe_count;
-    uint32_t
-        dead_below; /* of a skipping load: the catalogue's dead rows are those of the rules below this one; 0: none */
-    bool *refused;  /* per probe: has it refused a row? */
+    uint32_t dead_below; /* the catalogue's dead rows are those left out by the rules below this one, or passed over by
+                            an upsert; 0: none is there yet */
+    bool *refused;       /* per probe: has it refused a row? */
 } load_plan;
 
 typedef struct load_lines { /* the list of lines that was asked last */
@@ -222,6 +224,10 @@ sluice_status load_fault_of_stranded(load_job *job, const wk_event *event, wk_fa
  * known (the caller's work is that of an older plan, and nobody waits for it). */
 sluice_status load_dead_get(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err);
 void load_dead_drop(load_job *job);
+/* Adds what the tasks of a phase list (as load_events_name has it) to the dead rows. `refused`: per probe, whether it
+ * is in them; NULL: not asked. After *ret_whole false or an error the caller drops them all. */
+sluice_status load_bury(load_job *job, uint32_t number, uint32_t phase, uint32_t tasks, bool *refused, bool *ret_whole,
+                        sluice_error *err);
 /* Runs the probes rule by rule, and leaves what is left out in words and numbers under the plan's commit id. */
 sluice_status load_skip_run(load_job *job, const pf_id *commit, sluice_error *err);
 uint64_t load_left_out(const load_job *job, uint32_t item);
@@ -269,15 +275,19 @@ sluice_status load_names_run(load_job *job, wk_executor *executor, sluice_error 
 sluice_status load_names_apply(load_job *job, sluice_error *err); /* the ids, to the catalogue */
 sluice_status load_names_probes(load_job *job, sluice_error *err);
 
+/* load_last.c: of the rows of an upsert that have one key, the last one counts */
+sluice_status load_last_task(load_job *job, uint32_t task, sluice_error *err);
+sluice_status load_last_run(load_job *job, sluice_error *err);
+/* Makes the dead rows of the catalogue those that are passed over. *ret_whole as for load_dead_get. */
+sluice_status load_last_get(load_job *job, bool *ret_whole, sluice_error *err);
+
 /* load_upsert.c: loads that complete their rows from the base */
 bool load_completes(const load_job *job);
 const wk_catalogue *load_plan_rows(const load_job *job); /* what the plan adds: the catalogue, or what it became */
 /* The rows that a probe is about. */
 static inline const wk_catalogue *load_probe_rows(const load_job *job, const wk_probe *probe)
 {
-    if (probe->of_names)
-        return &job->names.catalogue;
-    return probe->as_staged ? &job->catalogue : load_plan_rows(job);
+    return probe->of_names ? &job->names.catalogue : load_plan_rows(job);
 }
 void load_absent_name(const load_job *job, uint32_t task, char ret_name[WK_SPOOL_NAME]);
 sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err);
@@ -285,7 +295,7 @@ sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *er
 /* *ret_ready false: not all of it is there (yet). */
 sluice_status load_plan_rows_get(load_job *job, bool *ret_ready, sluice_error *err);
 void load_plan_rows_drop(load_job *job);
-sluice_status load_upsert_probes(load_job *job, sluice_error *err);
+void load_upsert_probes(load_job *job);
 /* The least fault of a row that could not be completed. */
 sluice_status load_complete_least(load_job *job, wk_fault *ret_fault, sluice_error *err);
 /* The row ids that the edit of an upsert deletes, for they are added again. */

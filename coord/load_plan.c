@@ -494,7 +494,8 @@ static sluice_status add_gates(const load_job *job, co_write *write, sluice_erro
 {
     const st_schema *schema = job->payload.schema;
 
-    write->gates = calloc(2 + 3 * ((size_t)write->delta.edit_count + job->plan.probe_count), sizeof *write->gates);
+    write->gates = calloc(2 + schema->type_count + 3 * ((size_t)write->delta.edit_count + job->plan.probe_count),
+                          sizeof *write->gates);
     if (write->gates == NULL)
         return pf_fail_memory(err);
     add_gate(write, LK_GATE_SCHEMA, 0, false);
@@ -507,6 +508,9 @@ static sluice_status add_gates(const load_job *job, co_write *write, sluice_erro
             add_gate(write, LK_GATE_TABLE, schema->types[type->to].table, false);
         }
     }
+    for (uint32_t i = 0; i < schema->type_count; i++)
+        if (has_looked_for(job, &schema->types[i]))
+            add_gate(write, LK_GATE_TABLE, schema->types[i].table, false);
     for (uint32_t i = 0; i < job->plan.probe_count; i++) {
         const wk_probe *probe = &job->plan.probes[i];
         add_gate(write, LK_GATE_TABLE, probe->type->table, false);

@@ -65,7 +65,7 @@ static sluice_status make_probes(load_job *job, sluice_error *err)
     job->plan.probes = NULL;
     job->plan.refused = NULL;
     PF_TRY(wk_probes_make(job->payload.schema, load_plan_rows(job), &job->plan.probes, &job->plan.probe_count, err));
-    PF_TRY(load_upsert_probes(job, err));
+    load_upsert_probes(job);
     PF_TRY(load_overwrite_probes(job, err));
     PF_TRY(load_names_probes(job, err));
     job->plan.refused = calloc((size_t)job->plan.probe_count + 1, sizeof *job->plan.refused);

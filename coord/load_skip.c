@@ -33,6 +33,7 @@ void load_dead_drop(load_job *job)
 #define TOGETHER 512u
 typedef struct burying {
     load_job *job;
+    bool *refused; /* per probe; NULL: nobody asks */
     uint32_t item, count;
     uint64_t positions[TOGETHER];
 } burying;
@@ -54,9 +55,10 @@ static sluice_status on_refused(void *context, const wk_event *event, sluice_err
 {
     burying *b = context;
 
-    if (event->probe >= b->job->plan.probe_count || event->item >= b->job->catalogue.count)
+    if (event->item >= b->job->catalogue.count || (b->refused && event->probe >= b->job->plan.probe_count))
         return pf_fail(err, SLUICE_CORRUPT, "a list of refused rows names no row");
-    b->job->plan.refused[event->probe] = true;
+    if (b->refused)
+        b->refused[event->probe] = true;
     if (b->count == TOGETHER || (b->count > 0 && b->item != event->item))
         PF_TRY(bury(b, err));
     b->item = event->item;
@@ -64,29 +66,35 @@ static sluice_status on_refused(void *context, const wk_event *event, sluice_err
     return SLUICE_OK;
 }
 
-static sluice_status bury_rule(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err)
+sluice_status load_bury(load_job *job, uint32_t number, uint32_t phase, uint32_t tasks, bool *refused, bool *ret_whole,
+                        sluice_error *err)
 {
-    uint32_t phase = LOAD_PROBES + rule, tasks = load_probe_tasks(job, phase);
-    burying b = {.job = job};
-
-    *ret_whole = true;
-    for (uint32_t task = 0; task < tasks && *ret_whole; task++) {
-        char name[WK_SPOOL_NAME];
-        load_events_name(job->plan.number, phase, task, name);
-        PF_TRY(wk_events_each(&job->spool, name, on_refused, &b, ret_whole, err));
-    }
-    return bury(&b, err);
-}
-
-static sluice_status bury_rules(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err)
-{
-    uint32_t next = job->plan.dead_below ? job->plan.dead_below : WK_RULE_KEY;
+    burying b = {.job = job, .refused = refused};
 
     if (job->catalogue.dead == NULL) {
         job->catalogue.dead = calloc((size_t)job->catalogue.count + 1, sizeof(st_row_set *));
         if (job->catalogue.dead == NULL)
             return pf_fail_memory(err);
     }
+    *ret_whole = true;
+    for (uint32_t task = 0; task < tasks && *ret_whole; task++) {
+        char name[WK_SPOOL_NAME];
+        load_events_name(number, phase, task, name);
+        PF_TRY(wk_events_each(&job->spool, name, on_refused, &b, ret_whole, err));
+    }
+    return bury(&b, err);
+}
+
+static sluice_status bury_rule(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err)
+{
+    uint32_t phase = LOAD_PROBES + rule;
+    return load_bury(job, job->plan.number, phase, load_probe_tasks(job, phase), job->plan.refused, ret_whole, err);
+}
+
+static sluice_status bury_rules(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err)
+{
+    uint32_t next = job->plan.dead_below ? job->plan.dead_below : WK_RULE_KEY;
+
     *ret_whole = true;
     for (; next < rule && *ret_whole; next++)
         PF_TRY(bury_rule(job, next, ret_whole, err));

@@ -2,9 +2,9 @@
  * Loads that add rows or update them by key (--mode upsert): the plan half that completes what the rows staged.
  *
  * Under each plan every chunk is completed from its base (worker/ingest/complete.h): the catalogue of the plan has, per
- * chunk, the rows that are added and the rows that are updated. Rules are then checked on these, but for duplicates
- * within the load, which are checked on the rows as they were staged, since rows that change nothing drop out. Base
- * rows that are written anew give up their unique tuples, so that rows may swap them.
+ * chunk, the rows that are added and the rows that are updated. Of rows with one key the last one alone is completed
+ * (load_last.c). Rules are then checked on what the rows became. Base rows that are written anew give up their unique
+ * tuples, so that rows may swap them.
  *
  *   | of the load                | read           | change                                         |
  *   | every key, found or not    | ROW            | KEY_INSERTED of the added, ROW_UPDATED of the  |
@@ -132,7 +132,7 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
     char absent[WK_SPOOL_NAME], attempt[PF_ID_TEXT], prefix[48], name[WK_SPOOL_NAME];
     const wk_staged *staged;
     slice at = {.item = task};
-    bool done = false, known = true;
+    bool done = false, known = true, whole = false;
 
     PF_TRY(load_plan_get(job, err));
     if (task >= job->catalogue.count)
@@ -143,6 +143,9 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
     PF_TRY(wk_spool_has(&job->spool, name, &done, err));
     if (done)
         return SLUICE_OK;
+    PF_TRY(load_last_get(job, &whole, err));
+    if (!whole) /* a task of a plan that died, met by the next one */
+        return SLUICE_OK;
     load_absent_name(job, task, absent);
     pf_id_text(&job->spool.attempt, attempt);
     (void)snprintf(prefix, sizeof prefix, "%s-p%u-", attempt, job->plan.number);
@@ -151,6 +154,7 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
                            .type = job->files[staged->argument].columns.type,
                            .base = job->plan.base,
                            .staged = staged,
+                           .dead = job->catalogue.dead[task],
                            .absent = absent,
                            .prefix = prefix,
                            .number = (uint64_t)task * NAMES_PER_TASK,
@@ -158,7 +162,7 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
                            .high = staged->add.fragment.rows,
                            .compress = job->spec->options->compress};
     PF_ALWAYS((uint64_t)slices * 2 * WK_SINK_NAMES <= NAMES_PER_TASK);
-    if (slices > 1)
+    if (slices > 1 && request.dead == NULL)
         PF_TRY(wk_complete_any_known(&request, &known, err));
     for (; at.number < slices; at.number++)
         PF_TRY(complete_slice(job, at, &request, !known, err));
@@ -267,6 +271,7 @@ sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *er
     if (!load_completes(job))
         return SLUICE_OK;
     write->attempt->litter = true; /* what is completed stands in for what was staged */
+    PF_TRY(load_last_run(job, err));
     PF_TRY(job->executor->run(job->executor->context, LOAD_COMPLETE | WK_PHASE_ANEW, job->catalogue.count, err));
     PF_TRY(load_plan_rows_get(job, &ready, err));
     if (!ready)
@@ -274,34 +279,17 @@ sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *er
     return load_sync_folders(job, &job->plan.rows, err);
 }
 
-/* Duplicates are judged on the rows as they were staged, and not against the base; everything else on what they became.
- */
-sluice_status load_upsert_probes(load_job *job, sluice_error *err)
+/* Of one key one row is left (load_last.c), and what became of it went by what the base has. */
+void load_upsert_probes(load_job *job)
 {
-    wk_probe *staged = NULL, *all;
-    uint32_t staged_count = 0, kept = 0;
+    uint32_t kept = 0;
 
     if (!load_completes(job))
-        return SLUICE_OK;
-    PF_TRY(wk_probes_make(job->payload.schema, &job->catalogue, &staged, &staged_count, err));
-    all = realloc(job->plan.probes, ((size_t)job->plan.probe_count + staged_count + 1) * sizeof *all);
-    if (all == NULL) {
-        free(staged);
-        return pf_fail_memory(err);
-    }
+        return;
     for (uint32_t i = 0; i < job->plan.probe_count; i++)
-        if (all[i].rule != WK_RULE_KEY && all[i].rule != WK_RULE_IDENTITY)
-            all[kept++] = all[i];
-    for (uint32_t i = 0; i < staged_count; i++)
-        if (staged[i].rule == WK_RULE_KEY || staged[i].rule == WK_RULE_IDENTITY) {
-            all[kept] = staged[i];
-            all[kept].alone = all[kept].as_staged = true;
-            kept++;
-        }
-    free(staged);
-    job->plan.probes = all;
+        if (job->plan.probes[i].rule != WK_RULE_KEY && job->plan.probes[i].rule != WK_RULE_IDENTITY)
+            job->plan.probes[kept++] = job->plan.probes[i];
     job->plan.probe_count = kept;
-    return SLUICE_OK;
 }
 
 /* ---- a row that cannot be completed ---- */

@@ -54,6 +54,8 @@ class Graph:
         for name, (columns, rows) in inputs.items():
             if mode == "overwrite":
                 new.rows[name] = []
+            if name in KEYS and mode == "upsert":  # the last row of a key counts
+                rows = list({self.key(name, row): row for row in rows}.values())
             if name in KEYS and len({self.key(name, row) for row in rows}) < len(rows):
                 raise Refused("twice")
             known = {self.key(name, row): row for row in new.rows[name]} if name in KEYS else {}
@@ -146,7 +148,7 @@ class History:
                     del row["k"]
                 if name == "L":
                     del row["w"]
-        if name in KEYS and dice.random() < 0.9:  # mostly each key once
+        if name in KEYS and dice.random() < (0.5 if mode == "upsert" else 0.9):  # mostly each key once
             rows = list({model.key(name, row): row for row in rows}.values())
         columns = [part for part in (rows[0] if rows else dict.fromkeys(KEYS.get(name, ("from", "to")))) if part not in REST.get(name, ())]
         columns += [part for part in REST.get(name, ()) if mode == "insert" or dice.random() < 0.6]

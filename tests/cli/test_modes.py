@@ -34,7 +34,7 @@ class Modes(ProgramTest):
         keys = list(range(100, 300))
         dice.shuffle(keys)
         self.write("up1.csv", "name,id,n\n" + "".join("name %d,%d,%d\n" % (100 + (i - 99) % 200, i, i % 7) for i in keys))
-        self.write("up2.csv", "id,n\n" + "".join("%d,%d\n" % (i, i % 5) for i in range(0, 100, 3)))
+        self.write("up2.csv", "id,n\n0,9\n" + "".join("%d,%d\n" % (i, i % 5) for i in range(0, 100, 3)))
         self.write("qup.csv", "b,a\n" + "".join("\"b,%d\",%d\n" % (i % 10, i // 10) for i in range(150, 260)))
         self.write("kup.csv", "to,from,w\n" + "".join("%d,%d,%d\n" % ((i * 7) % 200, i, i + i % 2) for i in range(150, 240)))
         self.write("over.csv", "id,n\n" + "".join("%d,%d\n" % (i, i) for i in reversed(range(0, 200, 2))))
@@ -73,6 +73,54 @@ class Modes(ProgramTest):
                 self.assertEqual(people[150], {"id": 150, "name": "name 151", "n": 3, "t": "a\n150"})
             else:
                 self.assertEqual(first[2], [200, 0, 600])
+
+    def test_the_last_row_of_a_key_counts_however_the_input_is_cut(self):
+        dice = random.Random(5)
+        # up to many rows of one key, over two files and both formats; some known, some new, some as they were at last
+        lines, more, wanted, edges, ends = [], [], {}, [], {}
+        for number in range(900):
+            key = dice.choice((dice.randrange(150, 250), 7, 333))
+            row = {"id": key, "n": dice.choice((key % 7, number))}
+            if number % 3:
+                row["t"] = dice.choice((None, "a\n%d" % key, "line\n%d" % number))
+            wanted[key] = row
+            (lines if number < 500 else more).append(json.dumps(row))
+            end = dice.randrange(150, 200)
+            edges.append("%d,%d,%d" % (end, (end * 7) % 200 if number % 2 else 1, number))
+            ends[end, (end * 7) % 200 if number % 2 else 1] = number
+        self.write("first.jsonl", "\n".join(lines) + "\n")
+        self.write("second.jsonl", "\n".join(more) + "\n")
+        self.write("edges.csv", "from,to,w\n" + "\n".join(edges) + "\n")
+        first = None
+        for workers, piece, equal in (("1", None, None), ("2", "1", None), ("4", "64", "1"), ("2", "100000", "1")):
+            graph = self.graph("G")
+            old = {row["id"]: row for row in self.rows("P", graph)}
+            env = {**SMALL, **({"SLUICE_SPLIT": piece} if piece else {}), **({"SLUICE_TEST_EQUAL_HASHES": equal} if equal else {})}
+            if equal:  # runs of the graph and of the load are made alike
+                shutil.rmtree(self.path(graph))
+                self.init(SCHEMA, graph)
+                self.done("load", graph, "P=p.csv", "Q=q.csv", "K=k.csv", "M=m.csv", env=env)
+            words = ("load", graph, "P=first.jsonl", "K=edges.csv", "P=second.jsonl", "--mode", "upsert", "--workers", workers, "--json")
+            dry = self.done(*words, "--dry-run", env=env).document
+            said = self.done(*words, env=env).document
+            self.assertEqual(dry["rows"], said["rows"])
+            people = {row["id"]: row for row in self.rows("P", graph)}
+            should = {**old, **{key: {"name": None, "t": None, **old.get(key, {}), **row} for key, row in wanted.items()}}
+            self.assertEqual(people, should, (workers, piece, equal))
+            seen = {(e["from"], e["to"]): e["w"] for e in self.rows("K", graph)}
+            self.assertEqual({pair: seen.get(pair) for pair in ends}, ends)
+            known = sum(1 for start, end in ends if end == (start * 7) % 200)
+            new = len(set(wanted) - set(old))
+            changed = sum(1 for key, row in wanted.items() if key in old and {**old[key], **row} != old[key])
+            w = sum(1 for (start, end), number in ends.items() if end == (start * 7) % 200 and number == start)
+            self.assertEqual((said["inserted"], said["updated"]), (new + len(ends) - known, changed + known - w))
+            result = self.all_rows(graph), said["rows"]
+            first = first or result
+            self.assertEqual(result, first, (workers, piece, equal))
+            again = self.done(*words, env=env).document
+            self.assertIsNone(again["commit"])
+            self.clean(graph)
+            shutil.rmtree(self.path(graph))
 
     def test_a_repeated_request_gives_the_first_result(self):
         operation = "0193a1b2-0000-7000-8000-000000000001"

@@ -53,7 +53,7 @@ static void make_base(load_fixture *f)
     load_fixture_make(f, schema);
     load_fixture_text(f, "p.csv", "id,n,t\na,1,x\nb,2,y\nc,3,z\n");
     load_fixture_text(f, "k.csv", "from,to,w\na,b,1\n");
-    load_fixture_text(f, "up.csv", "id,n\nb,1\nd,5\na,2\nc,3\n");
+    load_fixture_text(f, "up.csv", "id,n\na,3\nb,1\nd,5\na,2\nc,3\n");
     load_fixture_text(f, "kup.csv", "from,to,w\na,b,2\nc,d,3\n");
     load_fixture_text(f, "over.csv", "id,n\ne,1\na,7\n");
     load_fixture_text(f, "kover.csv", "from,to\ne,a\n");

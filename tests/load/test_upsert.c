@@ -116,15 +116,97 @@ static void what_changes_nothing_is_not_written(void **state)
     load_fixture_expect(f, "P", "[1][one][1][x][1.5]\n[2][two][2][x][-]\n[3][three][3][y][0.0]\n");
 }
 
-static void a_key_twice_in_one_load_is_refused(void **state)
+static void of_rows_with_one_key_the_last_one_counts(void **state)
 {
     load_fixture *f = *state;
-    refuse_p(f, "id,f\n1,1\n2,3\n1,2\n", SLUICE_KEY_CONFLICT,
-             "input.csv:4: column id: the key \"1\" is already on line 2");
-    refuse_p(f, "id,a\n8,8\n8,9\n", SLUICE_KEY_CONFLICT, "input.csv:3: column id: the key \"8\" is already on line 2");
-    /* also where one of them changes nothing */
-    refuse_p(f, "id,f\n1,1.5\n1,2\n", SLUICE_KEY_CONFLICT,
-             "input.csv:3: column id: the key \"1\" is already on line 2");
+    co_receipt receipt = put_p(f, "id,a,f\n1,1,1\n8,8,8\n1,1,2\n2,2,3\n8,9,9\n1,1,4\n");
+    assert_int_equal(receipt.inserted, 1);
+    assert_int_equal(receipt.updated, 2);
+    load_fixture_expect(f, "P",
+                        "[3][three][3][y][-0.0]\n[8][-][9][x][9.0]\n[1][one][1][x][4.0]\n[2][two][2][x][3.0]\n");
+    /* files in the order of the words, whatever is in between */
+    load_fixture_text(f, "b.csv", "id,f\n1,5\n3,5\n2,5\n");
+    load_fixture_text(f, "a.csv", "id,f\n3,6\n1,6\n3,7\n");
+    load_fixture_text(f, "k.csv", "from,to,y\n1,2,1\n");
+    receipt = put(f, "P=b.csv K=k.csv P=a.csv");
+    assert_int_equal(receipt.inserted, 1);
+    assert_int_equal(receipt.updated, 3);
+    load_fixture_expect(f, "P", "[8][-][9][x][9.0]\n[2][two][2][x][5.0]\n[1][one][1][x][6.0]\n[3][three][3][y][7.0]\n");
+    put(f, "P=a.csv P=b.csv");
+    load_fixture_expect(f, "P", "[8][-][9][x][9.0]\n[2][two][2][x][5.0]\n[1][one][1][x][5.0]\n[3][three][3][y][5.0]\n");
+    /* what the last one leaves as it is stays so */
+    uint64_t before = load_fixture_generation(f);
+    assert_false(put_p(f, "id,f\n1,1\n1,2\n2,9\n1,5\n2,5\n").committed);
+    assert_int_equal(load_fixture_generation(f), before);
+}
+
+static void what_is_passed_over_takes_part_in_no_rule_on_several_rows(void **state)
+{
+    load_fixture *f = *state;
+    co_receipt receipt;
+
+    /* a unique value that is taken, and one that a later row takes */
+    put_p(f, "id,n\n1,three\n2,eins\n1,eins\n2,zwei\n");
+    load_fixture_expect(f, "P", "[3][three][3][y][-0.0]\n[1][eins][1][x][1.5]\n[2][zwei][2][x][-]\n");
+    /* a value that the last one lacks is no earlier one's, and what an earlier one of a new key lacks does not matter
+     */
+    load_fixture_text(f, "f.csv", "id,f\n1,8\n7,1\n");
+    load_fixture_text(f, "a.csv", "id,a\n1,1\n7,7\n");
+    receipt = put(f, "P=f.csv P=a.csv");
+    assert_int_equal(receipt.inserted, 1);
+    assert_int_equal(receipt.updated, 0);
+    load_fixture_expect(f, "P", "[3][three][3][y][-0.0]\n[1][eins][1][x][1.5]\n[2][zwei][2][x][-]\n[7][-][7][x][-]\n");
+    load_fixture_text(f, "f.csv", "id,f\n6,8\n");
+    load_fixture_text(f, "a.csv", "id,a\n6,6\n");
+    refuse(f, "P=a.csv P=f.csv", SLUICE_CONSTRAINT_NULL, "f.csv:2: column a: the key is new");
+    /* the last one's fault counts; rules of the row alone hold for all */
+    refuse_p(f, "id,n\n1,q\n1,three\n", SLUICE_CONSTRAINT_UNIQUE, "input.csv:3: column n: the unique value \"three\"");
+    refuse_p(f, "id,a\n1,101\n1,1\n", SLUICE_CONSTRAINT_CHECK, "input.csv:2: column a");
+    refuse_p(f, "id,a\n1,bad\n1,1\n", SLUICE_CONSTRAINT_TYPE, "input.csv:2: column a");
+    /* edges count once */
+    load_fixture_text(f, "k.csv", "from,to,y,w\n1,2,1,1\n1,2,2,2\n1,2,1,3\n1,2,2,\n1,2,1,4\n");
+    receipt = put(f, "K=k.csv");
+    assert_int_equal(receipt.inserted, 2);
+    load_fixture_expect(f, "K", "[1][2][2][-]\n[1][2][1][4.0]\n");
+    receipt = put(f, "K=k.csv");
+    assert_false(receipt.committed);
+    load_fixture_text(f, "k.csv", "from,to,y,w\n1,2,1,5\n3,3,1,1\n1,2,1,4\n3,3,1,2\n");
+    receipt = put(f, "K=k.csv");
+    assert_int_equal(receipt.inserted, 1);
+    assert_int_equal(receipt.updated, 0);
+    load_fixture_expect(f, "K", "[1][2][2][-]\n[1][2][1][4.0]\n[3][3][1][2.0]\n");
+}
+
+static void of_many_rows_with_keys_of_several_members_the_last_ones_count(void **state)
+{
+    load_fixture *f = *state;
+    char *text = NULL;
+    size_t length = 0;
+    unsigned lines = 0;
+
+    load_fixture_text(f, "c.csv", "s,t,v\na,3,-1\nb,0,-2\n");
+    put(f, "C=c.csv");
+    FILE *out = open_memstream(&text, &length);
+    fprintf(out, "v,t,s\n");
+    for (int i = 0; i < 300; i++)
+        fprintf(out, "%d,%d,%c\n", i, i * 7 % 20, "ab"[i / 20 % 2]);
+    fclose(out);
+    load_fixture_text(f, "c2.csv", text);
+    free(text);
+    co_receipt receipt = put(f, "C=c2.csv");
+    assert_int_equal(receipt.inserted, 38);
+    assert_int_equal(receipt.updated, 2);
+    char *rows = load_fixture_rows(f, "C");
+    for (int i = 260; i < 300; i++) { /* each key once in forty rows; in any order */
+        char wanted[32];
+        (void)snprintf(wanted, sizeof wanted, "[%c][%d][%d]\n", "ab"[i / 20 % 2], i * 7 % 20, i);
+        if (strstr(rows, wanted) == NULL)
+            fail_msg("\"%s\" is not among\n%s", wanted, rows);
+    }
+    for (const char *at = rows; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 40);
+    free(rows);
 }
 
 static void unique_values_can_be_swapped_and_taken_over(void **state)
@@ -485,7 +567,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(new_keys_are_added_and_known_ones_updated, make, unmake),
         cmocka_unit_test_setup_teardown(a_missing_column_keeps_and_null_clears, make, unmake),
         cmocka_unit_test_setup_teardown(what_changes_nothing_is_not_written, make, unmake),
-        cmocka_unit_test_setup_teardown(a_key_twice_in_one_load_is_refused, make, unmake),
+        cmocka_unit_test_setup_teardown(of_rows_with_one_key_the_last_one_counts, make, unmake),
+        cmocka_unit_test_setup_teardown(what_is_passed_over_takes_part_in_no_rule_on_several_rows, make, unmake),
+        cmocka_unit_test_setup_teardown(of_many_rows_with_keys_of_several_members_the_last_ones_count, make, unmake),
         cmocka_unit_test_setup_teardown(unique_values_can_be_swapped_and_taken_over, make, unmake),
         cmocka_unit_test_setup_teardown(the_least_fault_is_told_whatever_its_rule, make, unmake),
         cmocka_unit_test_setup_teardown(keys_of_several_members_are_found, make, unmake),

@@ -12,7 +12,8 @@
 
 #define BATCH_BYTES (UINT64_C(8) << 20) /* of strings in one batch */
 #define NEW         UINT64_MAX          /* a row that the base does not have, */
-#define LACKING     (UINT64_MAX - 1)    /* and one of these without a value that it must have */
+#define LACKING     (UINT64_MAX - 1)    /* one of these without a value that it must have, */
+#define PASSED      (UINT64_MAX - 2)    /* and one that is passed over */
 
 typedef struct match {
     uint64_t row; /* its id */
@@ -144,7 +145,7 @@ static sluice_status sort_matches(completing *c, sluice_error *err)
         return pf_fail_memory(err);
     for (uint64_t position = c->request->low; position < c->request->high; position++) {
         uint64_t place = *place_of(c, position);
-        if (place >= LACKING)
+        if (place >= PASSED)
             continue;
         PF_TRY(st_reader_row_id(c->reader, (uint32_t)(place >> 32), (uint32_t)place, &c->matches[at].row, err));
         c->matches[at++].position = position;
@@ -241,6 +242,14 @@ static bool lacks_value(completing *c, uint64_t position)
         return true;
     }
     return false;
+}
+
+static void mark_passed(completing *c)
+{
+    PF_ASSERT(c->request->dead == NULL || !c->request->all_new);
+    for (uint64_t position = c->request->low; c->request->dead && position < c->request->high; position++)
+        if (st_row_set_contains(c->request->dead, position))
+            *place_of(c, position) = PASSED;
 }
 
 static bool find_lacking(completing *c)
@@ -608,13 +617,15 @@ static sluice_status use_as_staged(const completing *c, wk_staged *added, sluice
 
 static sluice_status run(completing *c, wk_completed *out, sluice_error *err)
 {
-    wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c->staged, .count = 1};
-    bool whole = c->rows == c->staged->add.fragment.rows;
+    st_row_set *dead = c->request->dead;
+    wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c->staged, .count = 1, .dead = &dead};
+    bool whole = c->rows == c->staged->add.fragment.rows && dead == NULL;
 
     PF_TRY(make_specs(c, err));
     PF_TRY(open_inputs(c, &alone, err));
     if (!c->request->all_new)
         PF_TRY(find_matches(c, err));
+    mark_passed(c);
     bool lacking = find_lacking(c);
     if (whole && c->match_count == 0 && (!lacking || c->request->all_new)) {
         PF_TRY(use_as_staged(c, &out->added, err));

@@ -5,7 +5,8 @@
  * A row whose key the base does not have is added as it was staged; one whose key is there gets the values that its
  * record does not give (and the key's own) from the base, and is added again under its row id, unless that leaves it as
  * it is. The chunk's own fragment is used as it stands when all of its rows are new; else added and updated rows are
- * written anew, the updated ones in the order of their row ids.
+ * written anew, the updated ones in the order of their row ids. Rows that a later one of the same key stands in for are
+ * passed over.
  */
 #ifndef WORKER_INGEST_COMPLETE_H
 #define WORKER_INGEST_COMPLETE_H
@@ -20,13 +21,15 @@ typedef struct wk_complete {
     const st_type_def *type;
     st_snapshot *base;
     const wk_staged *staged; /* of this chunk */
+    st_row_set *dead;        /* positions of the chunk that are passed over; NULL: none */
     const char *absent;      /* the file of what its records did not give */
     const char *stem;        /* of the names of the files that it leaves in the attempt's folder */
     const char *prefix;      /* of the names of fragments and runs; the first 2 * WK_SINK_NAMES numbers from `number` */
     uint64_t number;
     pf_id commit;       /* that will have written the rows */
     uint64_t low, high; /* the positions of the slice */
-    bool all_new;       /* the base has no key of the chunk (wk_complete_any_known); the slice is the whole of it */
+    bool all_new; /* the base has no key of the chunk (wk_complete_any_known); nothing is dead; the slice is the whole
+                     of it */
     bool compress;
 } wk_complete;
 

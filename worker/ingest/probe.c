@@ -253,10 +253,14 @@ static sluice_status check_new(checking *c, uint64_t hash, wk_place place, sluic
     while (any) {
         uint32_t member;
         PF_TRY(wk_group_find(&c->group, &place, plan, &member, err));
-        if (member != UINT32_MAX)
-            PF_TRY(report(c, &place, &c->group.members.items[member], err));
-        else
+        if (member == UINT32_MAX) {
             PF_TRY(wk_group_add(&c->group, &place, plan, err));
+        } else if (c->probe->last_counts) {
+            PF_TRY(report(c, &c->group.members.items[member], &place, err));
+            c->group.members.items[member] = place;
+        } else {
+            PF_TRY(report(c, &place, &c->group.members.items[member], err));
+        }
         PF_TRY(next_same(c, hash, &place, &any, err));
     }
     return SLUICE_OK;

@@ -10,7 +10,8 @@
  *   stranded  where nodes are replaced, every edge of the base that stays finds its nodes in the input
  *
  * Runs are joined by hash; an equal hash is confirmed on the key itself unless it proves it. What a rule refuses is
- * always the later record: with "insert" the first in order of the input wins.
+ * always the later record: with "insert" the first in order of the input wins. (With "upsert" the last one does: then
+ * it is the earlier ones that are reported, and none is refused.)
  */
 #ifndef WORKER_INGEST_PROBE_H
 #define WORKER_INGEST_PROBE_H
@@ -39,7 +40,7 @@ typedef struct wk_probe {
     bool node_alone;         /* ends: nodes of the base do not count */
     bool node_named;         /* ends: row ids that the load gives to its own nodes */
     bool of_names;           /* checked on load-local names (worker/ingest/names.h) */
-    bool as_staged;          /* checked on the rows as they were staged, before a plan completed them */
+    bool last_counts;        /* keys, alone: of equal rows the last one counts, and the earlier ones are reported */
 } wk_probe;
 
 /* A row that a rule refuses. `stranded` refuses no row of the load: `other` is the edge of the base. */
