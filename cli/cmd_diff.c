@@ -249,12 +249,13 @@ done:
     return status;
 }
 
-const cli_command cli_diff = {.name = "diff",
-                              .operands = "GRAPH A B",
-                              .summary = "What leads from A to B: each a commit id, generation number, time or branch.",
-                              .options = diff_options,
-                              .option_count = DIFF_OPTIONS,
-                              .least = 3,
-                              .most = 3,
-                              .effect = CLI_READS,
-                              .run = run_diff};
+const cli_command cli_diff = {
+    .name = "diff",
+    .operands = "GRAPH A B",
+    .summary = "What leads from A to B: each a commit, generation number, time, checkpoint or branch.",
+    .options = diff_options,
+    .option_count = DIFF_OPTIONS,
+    .least = 3,
+    .most = 3,
+    .effect = CLI_READS,
+    .run = run_diff};

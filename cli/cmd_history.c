@@ -390,7 +390,7 @@ done:
 
 const cli_command cli_show = {.name = "show",
                               .operands = "GRAPH COMMIT",
-                              .summary = "Print a commit: an id, a generation number, a time, or head.",
+                              .summary = "Print a commit: an id, a generation number, a time, a checkpoint, or head.",
                               .options = show_options,
                               .option_count = SHOW_OPTIONS,
                               .least = 2,
