@@ -98,9 +98,9 @@ class Memory(ProgramTest):
 
     def test_long_keys_in_compressed_fragments(self):
         self.write_long_keys()
-        self.check_bound(64, ("P=p.csv", "K=k.csv"), "--compress")
+        self.check_bound(80, ("P=p.csv", "K=k.csv"), "--compress")
         self.clean("bound")
-        said, peak = self.watch("load", "bound", "K=k.csv", "--compress", "--memory", "64M", "--workers", "2")
+        said, peak = self.watch("load", "bound", "K=k.csv", "--compress", "--memory", "80M", "--workers", "2")
         self.assertEqual(said.code, 0, said.err)
         if not self.sanitized:
             self.assertLessEqual(peak, 64 * MIB)
