@@ -154,6 +154,26 @@ class Memory(ProgramTest):
         self.done("load", "G", "P=p.csv", "--memory", "256M", "--workers", "1")
         self.clean()
 
+    def test_a_load_that_runs_out_of_memory_ends_nobody_else(self):
+        self.write("schema.json", {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "text": "string"}}}})
+        for graph in ("one", "two", "three"):
+            self.done("init", graph, "--schema", "schema.json")
+        self.write("many.csv", "id,text\n" + "".join("%d,row %d\n" % (i, i) for i in range(200000)))
+        self.write("big.csv", "id,text\n-1,\"%s\"\n" % ("x" * (8 * MIB)))
+        loads = [self.start("load", graph, "P=many.csv", "--workers", "2", "--json") for graph in ("one", "two")]
+        starved = [self.start("load", graph, "P=big.csv", "--memory", "36M", "--workers", "1", "--json")
+                   for graph in ("one", "three")]
+        reader = self.finish(self.start("count", "two", "P"))
+        self.assertIn((reader.code, reader.out), ((0, "0\n"), (0, "200000\n")))
+        for process in starved:
+            result = self.finish(process)
+            self.assertEqual((result.code, result.error["code"], result.error["committed"]), (10, "RESOURCE_LIMIT", False))
+        for process in loads:
+            self.assertEqual(self.finish(process).code, 0)
+        for graph, rows in (("one", 200000), ("two", 200000), ("three", 0)):
+            self.assertEqual(self.done("count", graph, "P").out, "%d\n" % rows)
+            self.clean(graph)
+
 
 if __name__ == "__main__":
     main()
