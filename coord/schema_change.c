@@ -91,11 +91,15 @@ static co_schema_step refused(sluice_status code, const char *why)
     return (co_schema_step){.cost = CO_COST_REFUSED, .code = code, .why = why};
 }
 
+/* Has a row that is there nothing to put where the property was added? */
+static bool lacks_value(const st_property *added)
+{
+    return !added->nullable && (!added->default_value.present || added->default_value.is_null);
+}
+
 static co_schema_step judge_added(const st_snapshot *base, const st_step *step)
 {
-    const st_property *property = &step->after->properties[step->property_after];
-    bool has_value = property->default_value.present && !property->default_value.is_null;
-    if (property->nullable || has_value || count_rows(base, step->before) == 0)
+    if (!lacks_value(&step->after->properties[step->property_after]) || count_rows(base, step->before) == 0)
         return (co_schema_step){.cost = CO_COST_METADATA};
     return refused(SLUICE_CONSTRAINT_NULL,
                    "rows that are there would have no value: let it be null (\"?\") or give it a \"default\"");
@@ -239,7 +243,7 @@ static bool depends_on_rows(const st_step *step)
 {
     switch (step->kind) {
     case ST_STEP_ADD_PROPERTY:
-        return !step->after->properties[step->property_after].nullable;
+        return lacks_value(&step->after->properties[step->property_after]);
     case ST_STEP_DROP_TYPE:
     case ST_STEP_DROP_PROPERTY:
     case ST_STEP_RETYPE_PROPERTY:

@@ -2,6 +2,8 @@
 """revert: the state of an older commit is the branch's state again, rows, deletions and schema, and history goes on."""
 
 import copy
+import os
+import signal
 
 from support.program import ProgramTest, main
 
@@ -100,6 +102,22 @@ class Revert(ProgramTest):
         again = self.revert("1", "--op-id", OPERATION)
         self.assertEqual((again["commit"], again["repeated"]), (first["commit"], True))
         self.refused(9, "revert", "G", "--to", "2", "--op-id", OPERATION)
+
+    def test_a_commit_in_the_meantime_makes_it_look_again(self):  # OW-019
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        self.mutate('{"op":"delete","edge":"E","from":1,"to":2}')
+        revert = self.start("revert", "G", "--to", "loaded", "--json", env={"SLUICE_FAILPOINT": "prepare.after_plan=stop"})
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(revert.pid, os.WUNTRACED)[1]))
+        self.write("m.jsonl", '{"op":"insert","node":"P","set":{"id":4,"name":"d"}}\n')
+        self.assertEqual(self.finish(self.start("mutate", "G", "m.jsonl")).code, 0)
+        revert.send_signal(signal.SIGCONT)
+        result = self.finish(revert)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual((result.document["inserted"], result.document["deleted"]), (1, 1))
+        self.assertEqual(self.content(), self.loaded)
+        self.assertEqual(result.document["commit"]["generation"], 5)
+        self.clean()
 
     def test_a_revert_that_is_killed_anywhere_is_whole_or_not_there(self):
         if not self.done("version", "--json").document["build"]["failpoints"]:
