@@ -97,26 +97,15 @@ static sluice_status append_text(pf_buffer *buffer, const char *text, sluice_err
     return pf_buffer_append(buffer, text, strlen(text), err);
 }
 
-/* An end of several members is one text. */
-static sluice_status append_end(const st_column *end, uint64_t row, pf_buffer *text, sluice_error *err)
-{
-    const st_column *members[ST_KEY_MEMBERS_MAX];
-    if (end->type != ST_STRUCT)
-        return cli_key_text(&end, 1, row, text, err);
-    for (uint32_t i = 0; i < end->child_count; i++)
-        members[i] = &end->children[i];
-    return cli_key_text(members, end->child_count, row, text, err);
-}
-
 static sluice_status append_name(const comparison *state, const st_row_change *change, pf_buffer *text,
                                  sluice_error *err)
 {
     char digits[32];
     uint32_t at = 0;
     if (state->type->edge) {
-        PF_TRY(append_end(change->key[0], change->key_row, text, err));
+        PF_TRY(st_value_text(change->key[0], change->key_row, text, err));
         PF_TRY(append_text(text, " -> ", err));
-        PF_TRY(append_end(change->key[1], change->key_row, text, err));
+        PF_TRY(st_value_text(change->key[1], change->key_row, text, err));
         at = 2;
     }
     if (change->key_count > at) {

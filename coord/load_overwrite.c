@@ -74,13 +74,8 @@ static sluice_status add_whole_read(co_read_kind kind, uint64_t table, co_write 
 sluice_status load_overwrite_sets(const load_job *job, const st_type_def *type, co_write *write, sluice_error *err)
 {
     const st_schema *schema = job->payload.schema;
-    st_changes *changes = &write->delta.changes;
-    st_change *items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof *items);
 
-    if (items == NULL)
-        return pf_fail_memory(err);
-    changes->items = items;
-    changes->items[changes->count++] = (st_change){.table = type->table, .space = ST_SPACE_WHOLE_TABLE};
+    PF_TRY(st_changes_add_whole(&write->delta.changes, type->table, err));
     PF_TRY(add_whole_read(CO_READ_WHOLE_TABLE, type->table, write, err));
     /* Of edges that were looked at: a read of no key is met by a replacement of the table alone. */
     for (uint32_t i = 0; !type->edge && i < schema->type_count; i++) {

@@ -67,16 +67,6 @@ sluice_status mrg_is_adopted(mrg_job *job, uint32_t number, bool *ret_adopted, s
 
 /* ---- the edit ---- */
 
-static sluice_status add_change(st_changes *changes, uint64_t table, sluice_error *err)
-{
-    st_change *items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof *items);
-    if (!items)
-        return pf_fail_memory(err);
-    changes->items = items;
-    changes->items[changes->count++] = (st_change){.table = table, .space = ST_SPACE_WHOLE_TABLE};
-    return SLUICE_OK;
-}
-
 /* Which rows they are is not looked at: the counts are what the table has more or less. */
 static void count_rows(mrg_job *job, uint64_t table)
 {
@@ -102,7 +92,7 @@ static sluice_status adopt(mrg_job *job, uint64_t table, sluice_error *err)
     PF_TRY(st_edit_adopt(graph, table, st_table_reader_list(source), stem, &edit, err));
     PF_TRY(st_delta_add_edit(st_graph_volume(graph), &write->delta, &edit, stem, err));
     count_rows(job, table);
-    return add_change(&write->delta.changes, table, err);
+    return st_changes_add_whole(&write->delta.changes, table, err);
 }
 
 sluice_status mrg_adopt_table(mrg_job *job, uint32_t number, sluice_error *err)

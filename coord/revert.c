@@ -40,16 +40,6 @@ static sluice_status get_list(st_snapshot *snapshot, uint64_t table, const st_ta
     return SLUICE_OK;
 }
 
-static sluice_status add_change(st_changes *changes, uint64_t table, sluice_error *err)
-{
-    st_change *items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof *items);
-    if (!items)
-        return pf_fail_memory(err);
-    changes->items = items;
-    changes->items[changes->count++] = (st_change){.table = table, .space = ST_SPACE_WHOLE_TABLE};
-    return SLUICE_OK;
-}
-
 static sluice_status add_gate(co_write *write, uint64_t table, sluice_error *err)
 {
     lk_gate_key *gates = realloc(write->gates, ((size_t)write->gate_count + 1) * sizeof *gates);
@@ -79,7 +69,7 @@ static sluice_status revert_table(revert_job *job, co_write *write, uint64_t tab
     PF_TRY(st_diff_table(write->base, job->target, table, count_change, commit, err));
     if (commit->inserted + commit->updated + commit->deleted == counted) /* the same rows, written again since */
         return SLUICE_OK;
-    PF_TRY(add_change(&write->delta.changes, table, err));
+    PF_TRY(st_changes_add_whole(&write->delta.changes, table, err));
     if (!st_schema_find_table(schema, table))
         return SLUICE_OK;
     pf_id_text(&write->attempt->id, id);

@@ -78,14 +78,6 @@ static sluice_status count_values(st_snapshot *base, const st_type_def *type, in
     return status;
 }
 
-static bool is_key_member(const st_type_def *type, int property)
-{
-    for (uint32_t i = 0; i < type->key_count; i++)
-        if (type->key[i] == (uint32_t)property)
-            return true;
-    return false;
-}
-
 static co_schema_step refused(sluice_status code, const char *why)
 {
     return (co_schema_step){.cost = CO_COST_REFUSED, .code = code, .why = why};
@@ -117,7 +109,7 @@ static sluice_status judge(st_snapshot *base, const st_step *step, co_schema_ste
         ret_step->cost = ret_step->rows > 0 ? CO_COST_LOSES : CO_COST_METADATA;
         break;
     case ST_STEP_DROP_PROPERTY:
-        if (is_key_member(step->before, step->property_before))
+        if (st_type_key_has(step->before, (uint32_t)step->property_before))
             break; /* the step for the key says what is to be said */
         PF_TRY(count_values(base, step->before, step->property_before, &ret_step->rows, err));
         ret_step->cost = ret_step->rows > 0 ? CO_COST_LOSES : CO_COST_METADATA;
@@ -228,16 +220,6 @@ static sluice_status read_whole(co_write *write, uint64_t table, sluice_error *e
     return co_read_set_has_whole(&write->reads, table) ? SLUICE_OK : co_read_set_add(&write->reads, &read, err);
 }
 
-static sluice_status add_change(st_changes *changes, uint64_t table, sluice_error *err)
-{
-    st_change *items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof *items);
-    if (!items)
-        return pf_fail_memory(err);
-    changes->items = items;
-    changes->items[changes->count++] = (st_change){.table = table, .space = ST_SPACE_WHOLE_TABLE};
-    return SLUICE_OK;
-}
-
 /* What the verdict on a step rests on: every row that is there, or that there is none. */
 static bool depends_on_rows(const st_step *step)
 {
@@ -288,7 +270,7 @@ static sluice_status fill_sets(co_write *write, const co_schema_plan *plan, slui
         if (step->kind != ST_STEP_DROP_TYPE)
             continue;
         write->delta.commit.deleted += plan->steps[i].rows;
-        PF_TRY(add_change(&write->delta.changes, step->before->table, err));
+        PF_TRY(st_changes_add_whole(&write->delta.changes, step->before->table, err));
     }
     return SLUICE_OK;
 }

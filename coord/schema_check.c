@@ -17,18 +17,6 @@ typedef struct schema_check {
     sluice_error *err;
 } schema_check;
 
-static sluice_status append_value(const st_column *column, uint64_t row, pf_buffer *text, sluice_error *err)
-{
-    if (column->type != ST_STRUCT)
-        return st_value_text(column, row, text, err);
-    for (uint32_t i = 0; i < column->child_count; i++) {
-        if (i > 0)
-            PF_TRY(pf_buffer_append(text, ",", 1, err));
-        PF_TRY(st_value_text(&column->children[i], row, text, err));
-    }
-    return SLUICE_OK;
-}
-
 /* "Person 7", "KNOWS 7 -> 8", "Note in row 12". */
 static sluice_status name_row(const schema_check *check, const st_column *const *columns, uint32_t count, uint64_t row,
                               uint64_t row_id, pf_buffer *text)
@@ -39,7 +27,7 @@ static sluice_status name_row(const schema_check *check, const st_column *const 
     for (uint32_t i = 0; i < count; i++) {
         const char *between = i == 0 ? " " : check->type->edge && i == 1 ? " -> " : ", ";
         PF_TRY(pf_buffer_append_text(text, between, err));
-        PF_TRY(append_value(columns[i], row, text, err));
+        PF_TRY(st_value_text(columns[i], row, text, err));
     }
     if (count > 0)
         return SLUICE_OK;
@@ -119,10 +107,7 @@ static sluice_status check_values(const schema_check *check)
     uint32_t at = (uint32_t)check->step->property_after;
     const st_property *property = &check->type->properties[at];
     wk_check rule = {0};
-    bool is_key = false;
-    for (uint32_t i = 0; i < check->type->key_count; i++)
-        is_key = is_key || check->type->key[i] == at;
-    PF_TRY(wk_check_make(property, property->type, is_key, &rule, check->err));
+    PF_TRY(wk_check_make(property, property->type, st_type_key_has(check->type, at), &rule, check->err));
     sluice_status status = check_rows(check, &rule);
     wk_check_free(&rule);
     return status;

@@ -257,14 +257,6 @@ static bool checks_hold(const st_property *older, const st_property *property)
     return older->enumeration_count > 0;
 }
 
-static bool is_key_member(const st_type_def *type, uint32_t property)
-{
-    for (uint32_t i = 0; i < type->key_count; i++)
-        if (type->key[i] == property)
-            return true;
-    return false;
-}
-
 static sluice_status compare_property(comparison *c, const st_type_def *older, const st_type_def *type, uint32_t at,
                                       uint32_t was)
 {
@@ -275,7 +267,7 @@ static sluice_status compare_property(comparison *c, const st_type_def *older, c
         PF_TRY(add_step(c, step, "%s.%s becomes %s", type->name, before->name, after->name));
     }
     if (before->type != after->type) {
-        bool widens = st_type_widens(before->type, after->type) && !is_key_member(older, was);
+        bool widens = st_type_widens(before->type, after->type) && !st_type_key_has(older, was);
         step.kind = widens ? ST_STEP_WIDEN_PROPERTY : ST_STEP_RETYPE_PROPERTY;
         PF_TRY(add_step(c, step, "%s.%s: %s becomes %s", type->name, after->name, st_type_name(before->type),
                         st_type_name(after->type)));

@@ -115,6 +115,14 @@ int st_type_find_property_id(const st_type_def *type, uint64_t id)
     return -1;
 }
 
+bool st_type_key_has(const st_type_def *type, uint32_t property)
+{
+    for (uint32_t i = 0; i < type->key_count; i++)
+        if (type->key[i] == property)
+            return true;
+    return false;
+}
+
 const st_unique *st_type_find_unique(const st_type_def *type, uint32_t id)
 {
     for (uint32_t i = 0; i < type->unique_count; i++)

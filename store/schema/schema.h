@@ -108,6 +108,7 @@ const char *st_schema_nearest(const st_schema *schema, const char *name);
 /* The index of a property by name, or by its id; -1 when absent. */
 int st_type_find_property(const st_type_def *type, const char *name);
 int st_type_find_property_id(const st_type_def *type, uint64_t id);
+bool st_type_key_has(const st_type_def *type, uint32_t property);           /* is it a member of the key? */
 const st_unique *st_type_find_unique(const st_type_def *type, uint32_t id); /* NULL when absent */
 /* Appends a constant to a column of its type (null when it is null or not present). */
 sluice_status st_value_append(const st_value *value, st_column_builder *builder, sluice_error *err);

@@ -34,6 +34,16 @@ void st_changes_free(st_changes *changes)
     *changes = (st_changes){0};
 }
 
+sluice_status st_changes_add_whole(st_changes *changes, uint64_t table, sluice_error *err)
+{
+    st_change *items = realloc(changes->items, ((size_t)changes->count + 1) * sizeof(*items));
+    if (!items)
+        return pf_fail_memory(err);
+    changes->items = items;
+    changes->items[changes->count++] = (st_change){.table = table, .space = ST_SPACE_WHOLE_TABLE};
+    return SLUICE_OK;
+}
+
 /* ---- runs by edit: all runs of one use, in the order of the edit ---- */
 
 static bool is_of_use(const st_run_ref *run, st_run_use use, uint32_t unique)

@@ -118,6 +118,8 @@ typedef struct st_changes {
     uint32_t count;
 } st_changes;
 void st_changes_free(st_changes *changes); /* its insides; safe on a zeroed one */
+/* Adds that the table was changed as a whole: replaced, reverted, dropped. */
+sluice_status st_changes_add_whole(st_changes *changes, uint64_t table, sluice_error *err);
 /* More hashes than this are not listed: name runs instead (a single commit's change set stays a small attachment). */
 #define ST_LISTED_HASHES_MAX 4096u
 
