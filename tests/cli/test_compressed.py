@@ -6,10 +6,9 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 from cli.sources import ROWS, SMALL, TEXT, Sources
-from support.program import TIMEOUT, descendants, main
+from support.program import TIMEOUT, main
 
 
 class Compressed(Sources):
@@ -99,17 +98,6 @@ class Compressed(Sources):
             self.assertIn("p.csv.gz", said.err)
         self.assertEqual(self.done("count", "G", "--json").document, {"P": 0})
         self.check_nothing_left()
-
-    def stopped_worker(self, process):
-        """Waits until a worker of the load has stopped itself; its process id."""
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline:
-            for pid in descendants(process.pid):
-                with open("/proc/%d/stat" % pid) as file:
-                    if file.read().rsplit(")", 1)[1].split()[0] == "T":
-                        return pid
-            time.sleep(0.01)
-        self.fail("no worker stopped")
 
     def test_a_killed_load_leaves_its_copy_to_the_next_writer(self):
         self.need_failpoints()

@@ -7,7 +7,7 @@ import signal
 import time
 
 from cli.kill import NEW, PIECES, Kill
-from support.program import descendants, main
+from support.program import main, workers
 
 
 class KillRandom(Kill):
@@ -21,10 +21,10 @@ class KillRandom(Kill):
             graph = self.graph("R%d" % number)
             process = self.start(*self.load_words(graph), env=PIECES)
             time.sleep(dice.uniform(0, span))
-            workers = descendants(process.pid)
-            if workers:
+            alive = workers(process.pid)
+            if alive:
                 try:
-                    os.kill(dice.choice(workers), signal.SIGKILL)
+                    os.kill(dice.choice(alive), signal.SIGKILL)
                 except ProcessLookupError:
                     pass  # it ended just now
             result = self.finish(process)

@@ -5,7 +5,6 @@ import gzip
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 
@@ -100,8 +99,7 @@ class Streams(Sources):
         for words in (("P=pipe",), ("P=-",)):
             for workers in ("1", "3"):
                 process = self.start("load", "G", *words, "--workers", workers, stdin=subprocess.PIPE)
-                time.sleep(0.3)
-                process.send_signal(signal.SIGINT)
+                self.interrupt(process)
                 try:
                     process.wait(TIMEOUT)
                 finally:

@@ -4,9 +4,8 @@ the file told, a repeated request answered. The files are those that export writ
 
 import hashlib
 import os
-import time
 
-from support.program import ProgramTest, descendants, main
+from support.program import ProgramTest, main
 
 SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "string", "text": "string?", "n": "int32?"}, "unique": [["n"]]}},
           "edges": {"K": {"from": "P", "to": "P", "properties": {"w": "float64"}, "key": ["w"]}}}
@@ -70,14 +69,7 @@ class ArrowLoads(ProgramTest):
         self.init(SCHEMA, "G")
         for point, after in (("load.after_boundaries", changed), ("load.before_fragment", content[:len(content) // 2])):
             process = self.start("load", "G", "P=out/P.arrow", "--workers", "1", "--json", env={"SLUICE_FAILPOINT": point + "=stop"})
-            stopped = None
-            while stopped is None:
-                self.assertIsNone(process.poll(), "the load has ended before it was stopped")
-                for pid in descendants(process.pid):
-                    with open(f"/proc/{pid}/stat") as file:
-                        if file.read().rsplit(") ", 1)[1].startswith("T"):
-                            stopped = pid
-                time.sleep(0.005)
+            stopped = self.stopped_worker(process)
             self.write("out/P.arrow", after)
             os.kill(stopped, 18)
             said = self.finish(process)

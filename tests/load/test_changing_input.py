@@ -3,9 +3,8 @@
 
 import os
 import resource
-import time
 
-from support.program import ProgramTest, descendants, main
+from support.program import ProgramTest, main
 
 SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "name": "string"}}}}
 ROWS = 2000
@@ -38,14 +37,7 @@ class Changing(Inputs):
     def while_stopped(self, point, change):
         """Stops a load where its input was read once, changes the input, lets it go on."""
         process = self.start("load", "G", "P=p.csv", "--workers", "1", "--json", env={"SLUICE_FAILPOINT": point + "=stop"})
-        stopped = None
-        while stopped is None:
-            self.assertIsNone(process.poll(), "the load has ended before it was stopped")
-            for pid in descendants(process.pid):
-                with open("/proc/%d/stat" % pid) as file:
-                    if file.read().rsplit(") ", 1)[1].startswith("T"):
-                        stopped = pid
-            time.sleep(0.005)
+        stopped = self.stopped_worker(process)
         change(self.path("p.csv"))
         os.kill(stopped, 18)
         return self.finish(process)

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from support.program import ProgramTest, descendants, main
+from support.program import ProgramTest, main
 
 SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "name": "string?"}}},
           "edges": {"K": {"from": "P", "to": "P", "properties": {}, "key": []}}}
@@ -110,23 +110,12 @@ class Maintain(ProgramTest):
         """Runs a command until it stops itself at a place, does something else whole, and lets it go on."""
         self.fresh()
         process = self.start(*words, "--workers", "2", "--json", env={"SLUICE_FAILPOINT": point + "=stop"})
-        stopped = []
-        while not stopped and process.poll() is None:
-            stopped = [pid for pid in descendants(process.pid) if self.state(pid) == "T"]
+        stopped = self.stopped_worker(process)
         try:
             meanwhile(process)
         finally:
-            for pid in stopped:
-                os.kill(pid, signal.SIGCONT)
+            os.kill(stopped, signal.SIGCONT)
         return self.finish(process)
-
-    @staticmethod
-    def state(pid):
-        try:
-            with open("/proc/%d/stat" % pid) as file:
-                return file.read().rpartition(")")[2].split()[0]
-        except OSError:
-            return ""
 
     def beside_done(self, *words):
         """Like done, while another program of ours runs."""
@@ -190,11 +179,8 @@ class Maintain(ProgramTest):
             self.clean()
 
     def test_ctrl_c_before_the_last_step_changes_nothing(self):
-        def interrupt(process):
-            os.kill(process.pid, signal.SIGINT)
-
         for point, code in (("maintain.after_list", 130), ("maintain.after_edits", 130), ("arm.after", 0)):
-            result = self.beside(point, interrupt, "optimize", "G")
+            result = self.beside(point, self.interrupt, "optimize", "G")
             self.assertEqual(result.code, code, result.out + result.err)
             self.assertEqual(self.sizes()["P"][0] == 1, code == 0)
             self.go_on("optimize")

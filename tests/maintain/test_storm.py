@@ -11,7 +11,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from support.program import ProgramTest, descendants, main
+from support.program import ProgramTest, main, workers
 
 SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "v": "int64?"}, "unique": [["v"]]}, "N": {"properties": {"t": "string"}}},
           "edges": {"K": {"from": "P", "to": "P", "properties": {"w": "int64?"}, "key": []}}}
@@ -102,7 +102,7 @@ class Storm(ProgramTest):
 
     @staticmethod
     def kill_some(process, r):
-        victims = descendants(process.pid) + [process.pid]
+        victims = workers(process.pid) + [process.pid]
         try:
             os.kill(r.choice(victims), signal.SIGKILL)
         except OSError:

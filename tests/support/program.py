@@ -65,6 +65,28 @@ def descendants(pid):
     return found
 
 
+def workers(pid):
+    """The live workers under a supervisor: each leads a session of its own, as no other child does (the leak check of a sanitized
+    build has one, too, and waits for it for ever when it is killed)."""
+    found = []
+    for child in descendants(pid):
+        try:
+            if os.getsid(child) == child:
+                found.append(child)
+        except OSError:
+            pass  # it ended just now
+    return found
+
+
+def process_state(pid):
+    """The state letter of /proc; "" when there is no such process."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def end_of_orphans():
     """Waits for what a program left behind to end by itself, as workers do whose supervisor was killed. Who does not is killed,
     and returned."""
@@ -132,6 +154,32 @@ class ProgramTest(unittest.TestCase):
             process.communicate()
             self.fail("%s did not end within %d s" % (process.args, timeout))
         return Result(process.returncode, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace"))
+
+    def stopped_worker(self, process):
+        """Waits until a worker has stopped itself (failpoint action `stop`); its process id."""
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            for pid in workers(process.pid):
+                if process_state(pid) == "T":
+                    return pid
+            self.assertIsNone(process.poll(), "the program has ended before it was stopped")
+            time.sleep(0.002)
+        self.fail("no worker stopped")
+
+    def signal_masks(self, process):
+        """The signals that a process has pending and those that it blocks, as bit masks."""
+        with open("/proc/%d/status" % process.pid) as file:
+            words = dict(line.split(":\t", 1) for line in file if line.startswith(("ShdPnd", "SigBlk")))
+        return int(words["ShdPnd"], 16), int(words["SigBlk"], 16)
+
+    def interrupt(self, process):
+        """Ctrl-C to a supervisor: from when it looks for signals, until it has taken this one and waits again."""
+        bit = 1 << (signal.SIGINT - 1)
+        while process.poll() is None and not self.signal_masks(process)[1] & bit:
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGINT)
+        while process.poll() is None and (self.signal_masks(process)[0] & bit or process_state(process.pid) != "S"):
+            time.sleep(0.002)
 
     def run_program(self, *words, timeout=TIMEOUT, **options):
         result = self.finish(self.start(*words, **options), timeout)
