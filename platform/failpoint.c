@@ -21,7 +21,9 @@ const char *pf_failpoint_name(pf_failpoint point)
 
 #include "platform/check.h"
 #include "platform/clock.h"
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,11 +40,18 @@ typedef struct rule {
     uint32_t passage;
 } rule;
 
+static const char *const action_names[] = {[ACTION_KILL] = "kill",
+                                           [ACTION_STOP] = "stop",
+                                           [ACTION_ERROR] = "error",
+                                           [ACTION_SLEEP] = "sleep",
+                                           [ACTION_KILLPOOL] = "killpool"};
+
 static rule rules[RULES_MAX];
 static unsigned rule_count;
 static uint32_t own_counters[PF_FAILPOINT_COUNT];
 static uint32_t *counters = own_counters;
 static int supervisor;
+static const char *trace; /* opened for each line: workers close what they inherit */
 
 static bool parse_number(const char *text, size_t length, uint64_t most, uint64_t *ret_value)
 {
@@ -60,14 +69,10 @@ static bool parse_number(const char *text, size_t length, uint64_t most, uint64_
 
 static bool parse_action(const char *text, size_t length, rule *ret_rule)
 {
-    static const struct {
-        const char *name;
-        action action;
-    } words[] = {{"kill", ACTION_KILL}, {"stop", ACTION_STOP}, {"error", ACTION_ERROR}, {"killpool", ACTION_KILLPOOL}};
     uint64_t number;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strlen(words[i].name) == length && memcmp(text, words[i].name, length) == 0) {
-            ret_rule->action = words[i].action;
+    for (size_t i = 0; i < sizeof action_names / sizeof action_names[0]; i++) {
+        if (i != ACTION_SLEEP && strlen(action_names[i]) == length && memcmp(text, action_names[i], length) == 0) {
+            ret_rule->action = (action)i;
             return true;
         }
     }
@@ -103,10 +108,24 @@ static bool parse_rule(const char *text, size_t length, rule *ret_rule)
     return ret_rule->point != PF_FAILPOINT_COUNT && parse_action(word, word_length, ret_rule);
 }
 
+/* One line about a passage; what cannot be written is missing, and the test that looks for it fails. */
+static void note(pf_failpoint point, uint32_t passage, const char *what)
+{
+    char line[96];
+    int length = snprintf(line, sizeof line, "%s %u%s%s\n", names[point], passage, *what ? " " : "", what);
+    int file = open(trace, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (length > 0 && (size_t)length < sizeof line)
+        (void)!write(file, line, (size_t)length);
+    (void)close(file);
+}
+
 sluice_status pf_failpoints_init(sluice_error *err)
 {
     const char *text = getenv("SLUICE_FAILPOINT");
     rule_count = 0;
+    trace = getenv("SLUICE_FAILPOINT_TRACE");
     memset(own_counters, 0, sizeof own_counters);
     while (text && *text) {
         size_t length = strcspn(text, ",");
@@ -147,6 +166,8 @@ void pf_failpoints_pool(int supervisor_pid)
 
 static sluice_status strike(const rule *struck, sluice_error *err)
 {
+    if (trace)
+        note(struck->point, struck->passage, action_names[struck->action]);
     switch (struck->action) {
     case ACTION_KILLPOOL:
         if (supervisor > 0)
@@ -171,9 +192,11 @@ static sluice_status strike(const rule *struck, sluice_error *err)
 sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err)
 {
     PF_ASSERT((unsigned)point < PF_FAILPOINT_COUNT);
-    if (rule_count == 0)
+    if (rule_count == 0 && !trace)
         return SLUICE_OK;
     uint32_t passage = __atomic_add_fetch(&counters[point], 1, __ATOMIC_RELAXED);
+    if (trace)
+        note(point, passage, "");
     for (unsigned i = 0; i < rule_count; i++) {
         if (rules[i].point == point && rules[i].passage == passage)
             PF_TRY(strike(&rules[i], err));

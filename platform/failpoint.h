@@ -6,6 +6,9 @@
  * once (default 1). The names are one closed table, so that tests can enumerate it; `sluice version --failpoints` lists
  * it. Compiled out of release builds: PF_FAILPOINT is then SLUICE_OK.
  *
+ * SLUICE_FAILPOINT_TRACE=FILE (a file that is there): each passage appends "name n", and each action that is taken
+ * "name n action" before it is taken, so that a test knows which places a command passes and that its own was reached.
+ *
  * Every volume call is one too: volume.create, .open, .publish, .remove, .make_folder, .remove_folder, .sync_dir,
  * .write, .sync, .lock (before the call); they belong to the same table.
  */
@@ -103,7 +106,8 @@ typedef enum pf_failpoint {
 } pf_failpoint;
 
 const char *pf_failpoint_name(pf_failpoint point);
-/* Reads SLUICE_FAILPOINT once; USAGE for an unknown name or action. Call at program start. */
+/* Reads SLUICE_FAILPOINT and SLUICE_FAILPOINT_TRACE once; USAGE for an unknown name or action. Call at program start.
+ */
 sluice_status pf_failpoints_init(sluice_error *err);
 /* Passages are counted in these cells (PF_FAILPOINT_COUNT of them, in the shared region) instead of in this process,
  * what was counted before included. NULL takes the counts back; before the cells are unmapped. */

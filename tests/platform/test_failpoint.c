@@ -45,6 +45,27 @@ static void nothing_happens_without_a_rule(void **state)
     ASSERT_OK(PF_FAILPOINT(VOLUME_SYNC, &err));
 }
 
+static void passages_and_actions_are_traced(void **state)
+{
+    (void)state;
+    sluice_error err;
+    char path[] = "failpoint-trace-XXXXXX", text[256];
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(setenv("SLUICE_FAILPOINT_TRACE", path, 1), 0);
+    arm("volume.write=error@2");
+    ASSERT_OK(PF_FAILPOINT(VOLUME_SYNC, &err));
+    ASSERT_OK(PF_FAILPOINT(VOLUME_WRITE, &err));
+    ASSERT_FAILS(SLUICE_IO, PF_FAILPOINT(VOLUME_WRITE, &err));
+    ssize_t length = read(file, text, sizeof text - 1);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_string_equal(text, "volume.sync 1\nvolume.write 1\nvolume.write 2\nvolume.write 2 error\n");
+    assert_int_equal(close(file), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unsetenv("SLUICE_FAILPOINT_TRACE"), 0);
+}
+
 static void an_error_strikes_at_its_passage_and_once(void **state)
 {
     (void)state;
@@ -178,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(names_are_unique_and_dotted, disarm),
         cmocka_unit_test_teardown(nothing_happens_without_a_rule, disarm),
+        cmocka_unit_test_teardown(passages_and_actions_are_traced, disarm),
         cmocka_unit_test_teardown(an_error_strikes_at_its_passage_and_once, disarm),
         cmocka_unit_test_teardown(rules_that_are_not_understood_are_refused, disarm),
         cmocka_unit_test_teardown(sleep_waits_at_least_its_time, disarm),
