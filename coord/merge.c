@@ -8,6 +8,7 @@
  */
 #include "coord/branch_impl.h"
 #include "coord/merge_job.h"
+#include "coord/recovery.h"
 #include "platform/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,17 +41,34 @@ static void close_side(mrg_side *side)
     *side = (mrg_side){0};
 }
 
-/* Captured once: an advancing source is harmless, and one that is made again is another branch. */
+/* The incarnation behind the source's name. A load that was to make the branch may have died before its name stood. */
+static sluice_status find_source(mrg_job *job, uint64_t *ret_incarnation, sluice_error *err)
+{
+    sluice_error missing = {0};
+    sluice_status status = st_ref_read(job->mut.graph, job->options->source, ret_incarnation, &missing);
+    if (status == SLUICE_NOT_FOUND) {
+        PF_TRY(co_branch_settle(job->mut.graph, 0, pf_deadline_in_ms(CO_WAIT_MS), err));
+        return st_ref_read(job->mut.graph, job->options->source, ret_incarnation, err);
+    }
+    if (status != SLUICE_OK && err)
+        *err = missing;
+    return status;
+}
+
+/* Captured once: an advancing source is harmless, and one that is made again is another branch. What a dead writer of
+ * it had confirmed is part of it, so it is settled first. */
 static sluice_status capture_source(mrg_job *job, sluice_error *err)
 {
     st_graph *graph = job->mut.graph;
     uint64_t now = 0;
-    PF_TRY(st_ref_read(graph, job->options->source, &now, err));
+    PF_TRY(find_source(job, &now, err));
     if (job->source.snapshot)
         return now == job->source_incarnation
                    ? SLUICE_OK
                    : pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch to merge was deleted and made again");
     job->source_incarnation = now;
+    const co_overlap source = {.incarnation = now};
+    PF_TRY(co_recover_until(graph, CO_RECOVER_AUTOMATIC, &source, NULL, NULL, pf_deadline_in_ms(CO_WAIT_MS), err));
     PF_TRY(st_snapshot_open(graph, job->options->source, NULL, &job->source.snapshot, err));
     const st_view *view = st_snapshot_view(job->source.snapshot);
     PF_TRY(co_view_acknowledge(graph, view, pf_deadline_in_ms(CO_WAIT_MS), err));

@@ -173,6 +173,46 @@ static void a_source_that_moved_on_or_is_another_one_stays(void **state) /* L-04
     }
 }
 
+/* A writer of the source died with its intent confirmed: what it wrote is part of the source that is merged. */
+static void what_a_dead_writer_of_the_source_had_confirmed_is_merged(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    merge_fixture fixture = prepare();
+    wk_executor executor = merge_executor();
+    unsigned settled = 0;
+    branch_make(fixture.graph, "x", "s");
+    change(fixture.graph, "x", "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"X\"}}\n");
+    for (uint64_t k = 1;; k++) {
+        pf_sim_disk *disk = NULL;
+        co_merge_result result;
+        const co_merge_options into_source = {.source = "x", .into = "s", .delete_source = true};
+        ASSERT_OK(pf_sim_disk_clone(fixture.disk, k, &disk, &err));
+        st_graph *graph = fixture_open(disk);
+        pf_sim_crash_at(st_graph_volume(graph), k, true, PF_SIM_DIE, PF_SIM_KEEP_ALL);
+        (void)co_merge(graph, &into_source, &executor, &result, NULL);
+        co_merge_result_free(&result);
+        bool struck = pf_sim_is_dead(st_graph_volume(graph));
+        st_graph_close(graph);
+        graph = fixture_open(disk);
+        char *before = content(graph, "s");
+        expect_merge(graph, "s", "main", CO_MERGE_MERGED);
+        ASSERT_OK(co_recover(graph, CO_RECOVER_FULL, 0, NULL, 0, NULL, NULL, &err));
+        char *source = content(graph, "s"), *merged = content(graph, "main");
+        assert_int_equal(strstr(merged, "N \"X\"") != NULL, strstr(source, "N \"X\"") != NULL);
+        settled += strcmp(before, source) != 0;
+        free(before);
+        free(source);
+        free(merged);
+        st_graph_close(graph);
+        pf_sim_disk_free(disk);
+        if (!struck)
+            break;
+    }
+    assert_true(settled > 0); /* some deaths lay between the confirmation and the record */
+    fixture_free(&fixture);
+}
+
 static void a_merged_source_is_deleted_also_when_there_was_nothing_to_merge(void **state)
 {
     (void)state;
@@ -196,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_merge_leaves_all_of_it_or_nothing),
         cmocka_unit_test(a_merge_that_deletes_its_source_leaves_both_or_neither),
         cmocka_unit_test(a_source_that_moved_on_or_is_another_one_stays),
+        cmocka_unit_test(what_a_dead_writer_of_the_source_had_confirmed_is_merged),
         cmocka_unit_test(a_merged_source_is_deleted_also_when_there_was_nothing_to_merge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
