@@ -20,6 +20,7 @@ typedef struct co_branch_request {
     pf_id if_head;        /* delete: only if this is its head; nil: whatever it is */
     pf_id operation;      /* never nil */
     bool operation_given; /* by --op-id: an exact retry gets the first result */
+    pf_sha256 request;    /* create, as part of another request: that one's digest; zero: this one's own */
     int64_t wait_ms;      /* bound of every wait; 0: CO_WAIT_MS */
 } co_branch_request;
 

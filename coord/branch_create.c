@@ -21,6 +21,10 @@
 
 static sluice_status digest_request(const co_branch_request *request, pf_sha256 *ret_digest, sluice_error *err)
 {
+    static const pf_sha256 none;
+    *ret_digest = request->request;
+    if (!pf_sha256_equal(&request->request, &none))
+        return SLUICE_OK;
     const char *const parts[] = {CO_BRANCH_CREATE, request->name, request->from ? request->from : ST_MAIN_BRANCH,
                                  request->at ? request->at : ""};
     pf_sha256_stream *stream = NULL;

@@ -303,10 +303,16 @@ static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer 
         (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
 }
 
-/* Files without rows: the branch is made all the same, without a commit of its own. */
-static sluice_status make_empty_branch(st_graph *graph, const load_spec *spec, sluice_error *err)
+/* Files without rows: the branch is made all the same, without a commit of its own. The operation's receipt is that of
+ * the branch. */
+static sluice_status make_empty_branch(st_graph *graph, const load_spec *spec, const load_answer *answer,
+                                       sluice_error *err)
 {
-    co_branch_request request = {.name = spec->branch, .from = spec->options->from, .operation = pf_id_new()};
+    co_branch_request request = {.name = spec->branch,
+                                 .from = spec->options->from,
+                                 .operation = spec->operation,
+                                 .operation_given = !pf_id_is_nil(&spec->options->operation),
+                                 .request = answer->request};
     co_branch_receipt receipt;
 
     if (!spec->options->create_branch || spec->options->dry_run)
@@ -350,7 +356,7 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     }
     end_attempt(graph, &attempt, ran ? &answer : NULL, &error);
     if (status == SLUICE_OK && ran && !answer.receipt.committed)
-        status = make_empty_branch(graph, spec, &error);
+        status = make_empty_branch(graph, spec, &answer, &error);
     if (status == SLUICE_OK)
         return SLUICE_OK;
     if (error.operation_id[0] == '\0')

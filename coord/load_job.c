@@ -101,6 +101,7 @@ static sluice_status make_payload(void *context, co_write *write, sluice_error *
     PF_TRY(load_inputs_check(job, err));
     PF_TRY(load_places_get(job, err));
     PF_TRY(load_request_digest(job, &digest, err));
+    job->request = digest;
     PF_TRY(co_write_set_request(write, &digest, &done, err));
     if (done)
         return SLUICE_OK;
@@ -210,6 +211,7 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
     if (answer->receipt.repeated && !first && !request.operation_given)
         answer->receipt.repeated = false;
     answer->outcome = answer->receipt.committed ? answer->receipt.commit : job->outcome;
+    answer->request = job->request;
     answer->litter = job->attempt.litter;
     answer->uncertain = job->attempt.uncertain;
     answer->incarnation = job->attempt.incarnation;

@@ -128,6 +128,7 @@ typedef struct load_job {
     st_graph *graph;
     bool own_graph;
     co_attempt attempt;
+    pf_sha256 request; /* conductor: the request's digest */
     wk_spool spool;
     load_file *files;
     bool has_chunks;      /* from here on: */
@@ -149,6 +150,7 @@ typedef struct load_job {
 typedef struct load_answer {
     co_receipt receipt;
     pf_id outcome; /* of a skipping load: under which it left what it skipped */
+    pf_sha256 request; /* the request's digest */
     bool litter, uncertain;
     uint64_t incarnation, since;
 } load_answer;

@@ -67,8 +67,22 @@ static void count_rows(const co_run *run, co_receipt *receipt)
     st_record_free(&record);
 }
 
+/* The operation made an empty branch: files without rows. */
+static void answer_empty(co_run *run, const st_control_receipt *receipt)
+{
+    run->receipt = (co_receipt){.repeated = true,
+                                .operation = run->request.operation,
+                                .incarnation = receipt->incarnation,
+                                .acknowledged = true};
+    run->done = true;
+}
+
 static void answer(co_run *run, const st_control_receipt *receipt, bool repeated)
 {
+    if (strcmp(receipt->kind, CO_BRANCH_CREATE) == 0) {
+        answer_empty(run, receipt);
+        return;
+    }
     run->receipt = (co_receipt){.committed = true,
                                 .repeated = repeated,
                                 .commit = receipt->commit,

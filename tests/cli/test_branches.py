@@ -339,6 +339,20 @@ class Branches(ProgramTest):
         self.assertEqual((gone["commit"], gone["repeated"]), (first["commit"], True))
         self.assertEqual(set(self.branches()), {"main"})
 
+    def test_a_repeated_load_without_rows_that_made_its_branch_gets_the_first_answer(self):
+        identity = str(uuid.uuid4())
+        self.write("empty.csv", "id,name\n")
+        words = ("load", "G", "P=empty.csv", "--branch", "e", "--create-branch", "--op-id", identity, "--json")
+        first, again = self.done(*words).document, self.done(*words).document
+        self.assertEqual((first["commit"], again["commit"], again["repeated"]), (None, None, True))
+        self.write("empty.csv", "id,name\n1,x\n")
+        self.refused(9, *words)
+        self.write("empty.csv", "id,name\n")
+        self.refused(9, "branch", "create", "G", "e", "--op-id", identity)
+        self.done("branch", "delete", "G", "e")
+        self.assertTrue(self.done(*words).document["repeated"])
+        self.assertEqual(set(self.branches()), {"main"})
+
     def test_killed_anywhere_the_branch_is_whole_or_not_there(self):
         if not self.done("version", "--json").document["build"]["failpoints"]:
             self.skipTest("a build without failpoints")
