@@ -3,7 +3,8 @@
  */
 #include "cli/output.h"
 #include "coord/audit.h"
-#include "store/state/lineage.h"
+#include "store/read/snapshot.h"
+#include "store/state/ancestry.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,8 +62,9 @@ static void put_commit(st_json *json, const st_generation *generation, uint32_t 
 
 /* ---- log ---- */
 
-enum { LOG_COUNT, LOG_AUDIT, LOG_BRANCH, LOG_OPTIONS };
+enum { LOG_ALL, LOG_COUNT, LOG_AUDIT, LOG_BRANCH, LOG_OPTIONS };
 static const cli_option log_options[LOG_OPTIONS] = {
+    [LOG_ALL] = {"all", 0, CLI_FLAG, NULL, "also the commits that merges brought in, by time"},
     [LOG_COUNT] = {NULL, 'n', CLI_NUMBER, "N", "the newest N only"},
     [LOG_AUDIT] = {"audit", 0, CLI_FLAG, NULL, "instead of commits: what recovery did with interrupted writes"},
     [LOG_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
@@ -95,6 +97,9 @@ static sluice_status list_commit(listing *list, const st_generation *generation,
     PF_TRY(cli_table_number(&list->table, commit->inserted, err));
     PF_TRY(cli_table_number(&list->table, commit->updated, err));
     PF_TRY(cli_table_number(&list->table, commit->deleted, err));
+    if (!pf_id_is_nil(&commit->parents[1]))
+        pf_id_text(&commit->parents[1], id);
+    PF_TRY(cli_table_text(&list->table, pf_id_is_nil(&commit->parents[1]) ? "" : id, err));
     return cli_table_text(&list->table, commit->message ? commit->message : "", err);
 }
 
@@ -113,6 +118,122 @@ static sluice_status list_generation(listing *list, st_log *log, uint64_t number
 done:
     st_generation_free(&generation);
     st_record_free(&record);
+    return status;
+}
+
+/* ---- log --all ---- */
+
+typedef struct log_cursor { /* in one log of the history, on its way back */
+    st_log *log;            /* NULL: at its end */
+    uint64_t number;
+    st_generation generation;
+    uint32_t left; /* commits of the generation not yet told: the next one is left - 1 */
+} log_cursor;
+
+/* Reads the generation at cursor->number. What is not there any more (of a branch that was merged, deleted and
+ * collected) ends the log. */
+static sluice_status load_generation(log_cursor *cursor, uint32_t last, sluice_error *err)
+{
+    st_record record = {0};
+    sluice_error missing = {0};
+    st_generation_free(&cursor->generation);
+    cursor->generation = (st_generation){0};
+    cursor->left = 0;
+    if (cursor->number == 0 || cursor->number < st_log_first(cursor->log)) {
+        cursor->log = NULL;
+        return SLUICE_OK;
+    }
+    sluice_status status = st_log_read(cursor->log, cursor->number, &record, &missing);
+    if (status == SLUICE_OK)
+        status = st_generation_decode(&record, &cursor->generation, &missing);
+    st_record_free(&record);
+    uint32_t count = cursor->generation.commit_count;
+    cursor->left = last != ST_INDEX_LAST && last + 1 < count ? last + 1 : count;
+    if (status == SLUICE_OK)
+        return SLUICE_OK;
+    cursor->log = NULL;
+    if (status != SLUICE_NOT_FOUND && err)
+        *err = missing;
+    return status == SLUICE_NOT_FOUND ? SLUICE_OK : status;
+}
+
+/* To the next commit, which may lie in an earlier generation. */
+static sluice_status find_commit(log_cursor *cursor, sluice_error *err)
+{
+    while (cursor->log && cursor->left == 0) {
+        cursor->number--;
+        PF_TRY(load_generation(cursor, ST_INDEX_LAST, err));
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status open_cursor(st_graph *graph, const st_reach *reach, log_cursor *cursor, sluice_error *err)
+{
+    char folder[64];
+    pf_stat found;
+    st_branch_folder(reach->incarnation, folder);
+    sluice_status status = pf_stat_path(st_graph_volume(graph), folder, &found, err);
+    if (status == SLUICE_NOT_FOUND) {
+        pf_error_clear(err);
+        return SLUICE_OK;
+    }
+    PF_TRY(status);
+    PF_TRY(st_graph_log(graph, reach->incarnation, &cursor->log, err));
+    PF_TRY(st_log_refresh(cursor->log, err));
+    cursor->number = reach->generation;
+    PF_TRY(load_generation(cursor, reach->index, err));
+    return find_commit(cursor, err);
+}
+
+/* Newest first by time; of one time the one with the higher generation, then the greater id. */
+static bool comes_before(const log_cursor *one, const log_cursor *two)
+{
+    const st_commit *a = &one->generation.commits[one->left - 1], *b = &two->generation.commits[two->left - 1];
+    if (a->time_us != b->time_us)
+        return a->time_us > b->time_us;
+    if (one->number != two->number)
+        return one->number > two->number;
+    return memcmp(&a->id, &b->id, sizeof a->id) > 0;
+}
+
+static sluice_status list_cursors(listing *list, log_cursor *cursors, uint32_t count, sluice_error *err)
+{
+    for (; list->left > 0; list->left--) {
+        log_cursor *next = NULL;
+        for (uint32_t i = 0; i < count; i++)
+            if (cursors[i].log && (!next || comes_before(&cursors[i], next)))
+                next = &cursors[i];
+        if (!next)
+            return SLUICE_OK;
+        PF_TRY(list_commit(list, &next->generation, --next->left, err));
+        PF_TRY(find_commit(next, err));
+    }
+    return SLUICE_OK;
+}
+
+/* The whole history, over all parents: of each log that it reaches into, everything up to there (ancestry.h). */
+static sluice_status list_history(listing *list, st_graph *graph, const char *branch, sluice_error *err)
+{
+    st_snapshot *snapshot = NULL;
+    st_history history = {0};
+    log_cursor *cursors = NULL;
+    sluice_status status;
+    PF_TRY(st_snapshot_open(graph, branch, NULL, &snapshot, err));
+    PF_GOTO(status, done, st_history_of(graph, st_snapshot_view(snapshot), &history, err));
+    cursors = calloc((size_t)history.count + 1, sizeof *cursors);
+    if (!cursors) {
+        status = pf_fail_memory(err);
+        goto done;
+    }
+    for (uint32_t i = 0; i < history.count; i++)
+        PF_GOTO(status, done, open_cursor(graph, &history.items[i], &cursors[i], err));
+    status = list_cursors(list, cursors, history.count, err);
+done:
+    for (uint32_t i = 0; cursors && i < history.count; i++)
+        st_generation_free(&cursors[i].generation);
+    free(cursors);
+    st_history_free(&history);
+    st_snapshot_close(snapshot);
     return status;
 }
 
@@ -234,8 +355,9 @@ static sluice_status list_lineage(listing *list, st_graph *graph, st_log *log, s
 
 static sluice_status run_log(cli_run *run, sluice_error *err)
 {
-    static const char *const heads[] = {"commit",   "generation", "kind",    "time",
-                                        "inserted", "updated",    "deleted", "message"};
+    static const char *const heads[] = {"commit",  "generation", "kind",   "time",   "inserted",
+                                        "updated", "deleted",    "merged", "message"};
+    const char *branch = cli_text_or(run, LOG_BRANCH, "main");
     const cli_value *count = cli_option_value(run, LOG_COUNT);
     st_graph *graph = NULL;
     st_log *log;
@@ -243,7 +365,7 @@ static sluice_status run_log(cli_run *run, sluice_error *err)
     sluice_status status;
     if (cli_option_value(run, LOG_AUDIT)->given)
         return run_audit(run, list.left, err);
-    PF_GOTO(status, done, open_log(run, cli_text_or(run, LOG_BRANCH, "main"), &graph, &log, err));
+    PF_GOTO(status, done, open_log(run, branch, &graph, &log, err));
     if (!run->arguments.json) {
         PF_GOTO(status, done, cli_table_begin(run->out, sizeof heads / sizeof heads[0], &list.table, err));
         for (uint32_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
@@ -252,7 +374,10 @@ static sluice_status run_log(cli_run *run, sluice_error *err)
             PF_GOTO(status, done, cli_table_text(&list.table, heads[i], err));
         }
     }
-    PF_GOTO(status, done, list_lineage(&list, graph, log, err));
+    if (cli_option_value(run, LOG_ALL)->given)
+        PF_GOTO(status, done, list_history(&list, graph, branch, err));
+    else
+        PF_GOTO(status, done, list_lineage(&list, graph, log, err));
     if (!run->arguments.json)
         status = cli_table_end(&list.table, err);
 done:

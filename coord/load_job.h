@@ -149,7 +149,7 @@ typedef struct load_job {
 /* What the conductor hands back through the pool. */
 typedef struct load_answer {
     co_receipt receipt;
-    pf_id outcome; /* of a skipping load: under which it left what it skipped */
+    pf_id outcome;     /* of a skipping load: under which it left what it skipped */
     pf_sha256 request; /* the request's digest */
     bool litter, uncertain;
     uint64_t incarnation, since;

@@ -41,6 +41,38 @@ class Merging(ProgramTest):
         self.refused(8, "merge", "G", "b")
         self.clean()
 
+    def test_the_log_of_all_parents_lists_what_merges_brought_in_once(self):
+        self.done("branch", "create", "G", "c", "--from", "b")
+        for turn in range(3):
+            self.rename("b", 1, "b%d" % turn)
+            self.rename("c", 0, "c%d" % turn)
+            self.rename("main", 2, "m%d" % turn)
+            self.done("merge", "G", "c", "--into", "b")
+            self.done("merge", "G", "b")
+        lines = self.done("log", "G", "--all", "--json").lines
+        mine = [line["commit"] for line in self.done("log", "G", "--json").lines]
+        ids = [line["commit"] for line in lines]
+        place = {commit: at for at, commit in enumerate(ids)}
+        self.assertEqual(len(place), len(ids))
+        self.assertEqual(len(ids), 2 + 3 * 5)
+        self.assertEqual([commit for commit in ids if commit in mine], mine)
+        for line in lines:
+            for parent in line["parents"]:
+                self.assertGreater(place[parent], place[line["commit"]])
+        self.assertEqual([line["commit"] for line in self.done("log", "G", "--all", "-n", "4", "--json").lines], ids[:4])
+        told = self.done("log", "G", "--all").out
+        merges = [line["parents"][1] for line in lines if len(line["parents"]) == 2]
+        self.assertEqual(len(merges), 6)
+        for parent in merges:
+            self.assertIn(parent, told)
+        self.assertNotIn(ids[0], self.done("log", "G", "--all", "--branch", "b", "--json").out)
+        self.done("branch", "delete", "G", "c")
+        self.done("branch", "delete", "G", "b")
+        self.done("gc", "G")
+        left = [line["commit"] for line in self.done("log", "G", "--all", "--json").lines]
+        self.assertEqual([commit for commit in left if commit in mine], mine)
+        self.assertEqual(left, [commit for commit in ids if commit in set(left)])
+
     def test_the_source_goes_by_recovery_and_its_failure_is_no_failure_of_the_merge(self):
         if not self.done("version", "--json").document["build"]["failpoints"]:
             self.skipTest("a build without failpoints")
