@@ -44,6 +44,7 @@ static sluice_status give_back(co_supervisor *supervisor, uint32_t number)
     bool crashed = supervisor->seats[number].crashed;
     shm_loss loss;
     PF_TRY(shm_gates_bury(region, number, NULL));
+    PF_TRY(shm_publish_bury(region, number, NULL));
     PF_TRY(shm_tasks_loss(region, dead, crashed, &limits, &loss, NULL));
     if (loss.task_fails || loss.job_fails)
         write_cause(supervisor, number, &loss);

@@ -25,6 +25,7 @@ static sluice_status make_region(co_supervisor *supervisor, sluice_error *err)
     pf_failpoints_share(supervisor->region.failpoints->passages);
     supervisor->latches[0] = (co_latch_watch){.latch = &supervisor->region.tasks->latch};
     supervisor->latches[1] = (co_latch_watch){.latch = &supervisor->region.gates->latch};
+    supervisor->latches[2] = (co_latch_watch){.latch = &supervisor->region.publish->latch};
     for (uint32_t i = 0; i < supervisor->seat_count; i++)
         supervisor->seats[i] = (co_seat){.state = CO_SEAT_EMPTY, .child = {.pid = -1, .pidfd = -1}};
     supervisor->start_failures = 0;

@@ -10,6 +10,7 @@
 #include "coord/pool.h"
 #include "platform/watch.h"
 #include "shm/gate_table.h"
+#include "shm/publish_queue.h"
 #include "shm/tasks.h"
 #include "worker/loop.h"
 
@@ -70,7 +71,7 @@ typedef struct co_supervisor {
     int64_t next_tick_ns;
     wk_progress shown;
     uint64_t memory_peak;
-    co_latch_watch latches[2];
+    co_latch_watch latches[3];
     co_seat seats[SHM_WORKERS_MAX];
 } co_supervisor;
 

@@ -23,7 +23,12 @@ typedef enum shm_operation { /* for whoever looks at a region */
                              SHM_OP_GATE_ENTER,
                              SHM_OP_GATE_LEAVE,
                              SHM_OP_GATE_SETTLE,
-                             SHM_OP_GATE_PASS
+                             SHM_OP_GATE_PASS,
+                             SHM_OP_PUBLISH_ENTER,
+                             SHM_OP_PUBLISH_LEAD,
+                             SHM_OP_PUBLISH_TAKE,
+                             SHM_OP_PUBLISH_DECIDE,
+                             SHM_OP_PUBLISH_LEAVE
 } shm_operation;
 
 typedef struct shm_edit {

@@ -22,6 +22,8 @@
  * | tasks      | the job, its run, its tasks                | the tasks latch                                         |
  * | gates      | gate entries                               | the gates latch                                         |
  * | holders    | one per worker: gates held and waited for  | the gates latch                                         |
+ * | publishing | one entry per worker: its place in line    | the publish latch; offer and answer: shm/publish_queue.h|
+ * | arena      | one slice per worker: an answer, an offer  | the entry's taker; that worker, while its entry is free |
  */
 #ifndef SHM_LAYOUT_H
 #define SHM_LAYOUT_H
@@ -55,6 +57,8 @@ typedef enum shm_section {
     SHM_TASKS,
     SHM_GATES,
     SHM_HOLDERS,
+    SHM_PUBLISH,
+    SHM_ARENA,
     SHM_SECTION_COUNT
 } shm_section;
 
@@ -191,6 +195,30 @@ typedef struct shm_holder {
     shm_word held[]; /* gate * 2 + exclusive; holds_per_worker of them */
 } shm_holder;
 
+#define SHM_ANSWER_MAX 3584u /* bytes of what a publisher answers to one member of its group */
+
+typedef struct shm_publish_entry {
+    alignas(SHM_LINE) shm_word state; /* shm_publish_state */
+    shm_word ticket;                  /* order of arrival; 0: free */
+    shm_word owner;                   /* whose write it is; 0: nobody waits for it any more */
+    shm_word taker;                   /* taken: by whom; the owner may be its own */
+    shm_word leads;                   /* 1: this worker publishes for the branch that its entry is about */
+    /* the owner's, while the entry is free */
+    alignas(SHM_LINE) uint64_t place[3]; /* what the branch is: device and inode of the graph's folder, incarnation */
+    uint64_t alone;                      /* 1: goes as a group of one */
+    uint64_t length;                     /* in the owner's slice of the arena */
+    uint64_t check[2];                   /* XXH3-128 of these bytes */
+    alignas(SHM_LINE) _Atomic uint32_t sequence; /* futex: something was decided, or may be led */
+} shm_publish_entry;
+
+typedef struct shm_publish {
+    lk_latch latch;
+    shm_intent intent;
+    alignas(SHM_LINE) shm_word next_ticket;
+    uint64_t entry_count; /* written once */
+    alignas(SHM_LINE) shm_publish_entry entries[];
+} shm_publish;
+
 #define SHM_WHOLE_LINES(type) _Static_assert(sizeof(type) % SHM_LINE == 0, #type " fills whole lines")
 SHM_WHOLE_LINES(shm_header);
 SHM_WHOLE_LINES(shm_failpoints);
@@ -204,6 +232,8 @@ SHM_WHOLE_LINES(shm_tasks);
 SHM_WHOLE_LINES(shm_gate);
 SHM_WHOLE_LINES(shm_gates);
 SHM_WHOLE_LINES(shm_holder);
+SHM_WHOLE_LINES(shm_publish_entry);
+SHM_WHOLE_LINES(shm_publish);
 _Static_assert(sizeof(shm_word) == 8 && alignof(shm_word) == 8, "a shared word is eight bytes");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "shared words need no lock");
 _Static_assert(offsetof(shm_slot, stage) == SHM_LINE, "supervisor and worker write different lines of a slot");

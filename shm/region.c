@@ -8,6 +8,7 @@
 #include "platform/check.h"
 #include "platform/digest.h"
 #include "shm/gate_table.h"
+#include "shm/publish_queue.h"
 #include "shm/tasks.h"
 #include <string.h>
 
@@ -62,6 +63,12 @@ uint64_t shm_layout_hash(void)
         sizeof(shm_holder),
         offsetof(shm_holder, held_count),
         offsetof(shm_holder, held),
+        sizeof(shm_publish_entry),
+        offsetof(shm_publish_entry, place),
+        offsetof(shm_publish_entry, sequence),
+        SHM_ANSWER_MAX,
+        sizeof(shm_publish),
+        offsetof(shm_publish, entries),
     };
     return pf_xxh64_of(facts, sizeof facts);
 }
@@ -71,6 +78,7 @@ static uint64_t lay_out(const shm_config *config, shm_section_entry sections[SHM
 {
     uint64_t lines_of_holds = (config->holds * sizeof(shm_word) + SHM_LINE - 1) / SHM_LINE;
     uint64_t lines_of_tasks = (config->tasks * sizeof(shm_word) + SHM_LINE - 1) / SHM_LINE;
+    uint64_t lines_of_slice = ((uint64_t)SHM_ANSWER_MAX + config->slice + SHM_LINE - 1) / SHM_LINE;
     const uint64_t shape[SHM_SECTION_COUNT][2] = {
         [SHM_FAILPOINTS] = {1, sizeof(shm_failpoints)},
         [SHM_SLOTS] = {config->workers, sizeof(shm_slot)},
@@ -81,6 +89,8 @@ static uint64_t lay_out(const shm_config *config, shm_section_entry sections[SHM
         [SHM_TASKS] = {1, sizeof(shm_tasks) + lines_of_tasks * SHM_LINE},
         [SHM_GATES] = {1, sizeof(shm_gates) + config->gates * sizeof(shm_gate)},
         [SHM_HOLDERS] = {config->workers, sizeof(shm_holder) + lines_of_holds * SHM_LINE},
+        [SHM_PUBLISH] = {1, sizeof(shm_publish) + config->workers * sizeof(shm_publish_entry)},
+        [SHM_ARENA] = {config->workers, lines_of_slice * SHM_LINE},
     };
     uint64_t offset = sizeof(shm_header);
     for (unsigned i = 0; i < SHM_SECTION_COUNT; i++) {
@@ -106,6 +116,8 @@ static void find_sections(shm_region *region)
     region->tasks = section(region, SHM_TASKS);
     region->gates = section(region, SHM_GATES);
     region->holders = section(region, SHM_HOLDERS);
+    region->publish = section(region, SHM_PUBLISH);
+    region->arena = section(region, SHM_ARENA);
     region->holder_stride = region->header->sections[SHM_HOLDERS].stride;
 }
 
@@ -114,7 +126,8 @@ sluice_status shm_region_make(const shm_config *config, shm_region *ret_region, 
     shm_section_entry sections[SHM_SECTION_COUNT];
     shm_region region = {.config = *config, .latch_wait_ms = SHM_SUPERVISOR_LATCH_MS};
     if (config->workers == 0 || config->workers > SHM_WORKERS_MAX || config->tasks == 0 || config->gates == 0 ||
-        config->holds == 0 || config->tasks > 1u << 24 || config->gates > 1u << 20 || config->holds > 1u << 16)
+        config->holds == 0 || config->tasks > 1u << 24 || config->gates > 1u << 20 || config->holds > 1u << 16 ||
+        config->slice > 1u << 24)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a pool has 1 to %u workers", SHM_WORKERS_MAX);
     uint64_t length = lay_out(config, sections);
     PF_TRY(pf_shared_memory_make(length, &region.memory, err)); /* zeroed: every table's empty state */
@@ -130,6 +143,7 @@ sluice_status shm_region_make(const shm_config *config, shm_region *ret_region, 
     find_sections(&region);
     shm_tasks_init(&region);
     shm_gates_init(&region);
+    shm_publish_init(&region);
     atomic_store(&region.header->state, SHM_READY);
     *ret_region = region;
     return SLUICE_OK;
@@ -211,6 +225,8 @@ void shm_wake_all(shm_region *region)
         if (region->gates->gates[i].used != 0)
             shm_wake(&region->gates->gates[i].sequence);
     }
+    for (uint32_t i = 0; i < region->config.workers; i++)
+        shm_wake(&region->publish->entries[i].sequence);
 }
 
 sluice_status shm_latch_take(shm_region *region, lk_latch *latch, lk_rank rank, lk_latch_repair_fn *repair,

@@ -18,8 +18,9 @@ typedef struct shm_config {
     uint32_t tasks;   /* of one run */
     uint32_t gates;   /* held or waited for at one time */
     uint32_t holds;   /* gates that one worker holds */
+    uint32_t slice;   /* bytes that one worker can hand to a publisher; a larger write publishes by itself */
 } shm_config;
-#define SHM_CONFIG_DEFAULT(worker_count) ((shm_config){(worker_count), 65536, 1024, 512})
+#define SHM_CONFIG_DEFAULT(worker_count) ((shm_config){(worker_count), 65536, 1024, 512, 32768})
 
 typedef struct shm_region {
     pf_shared_memory memory;
@@ -35,6 +36,8 @@ typedef struct shm_region {
     shm_gates *gates;
     uint8_t *holders; /* shm_holder_of */
     size_t holder_stride;
+    shm_publish *publish;
+    uint8_t *arena;           /* for each worker an answer and a slice, in whole lines */
     int64_t latch_wait_ms;    /* how long this process waits for a latch: workers long, the supervisor never */
     uint64_t last_generation; /* the supervisor's: the last token given out */
     uint64_t last_obituary;   /* the supervisor's */

@@ -8,6 +8,7 @@
  * nothing: the latches, closed intent records, the sequence words, the entries of free gates and the tasks of no run.
  */
 #include "shm/gate_table.h"
+#include "shm/publish_queue.h"
 #include "shm/tasks.h"
 #include "step.h"
 #include "tests/support/test.h"
@@ -39,7 +40,7 @@ static uint8_t *empty;         /* the region as it was made, tokens given out, j
 static int make_region(void **state)
 {
     sluice_error err;
-    const shm_config config = {WORKERS, 4, 3, 3};
+    const shm_config config = {WORKERS, 4, 3, 3, 64};
     (void)state;
     ASSERT_OK(shm_region_make(&config, &region, &err));
     region.latch_wait_ms = 2000;
@@ -348,6 +349,154 @@ static void do_bury_waiter(void)
     ASSERT_OK(shm_gates_bury(&region, 1, &err));
 }
 
+static shm_publisher publisher(uint32_t slot)
+{
+    return (shm_publisher){&region, tokens[slot]};
+}
+
+static void enter_line(uint32_t slot, bool alone)
+{
+    sluice_error err;
+    uint64_t ticket = 0;
+    const shm_offer offer = {{1, 2, 3}, alone, 3};
+    shm_publisher me = publisher(slot);
+    memset(shm_publish_slice(&region, slot), (int)slot + 1, 3);
+    ASSERT_OK(shm_publish_enter(&me, &offer, &ticket, &err));
+}
+
+static void look_at_line(uint32_t slot)
+{
+    sluice_error err;
+    shm_publish_answer answer;
+    shm_publisher me = publisher(slot);
+    ASSERT_OK(shm_publish_look(&me, &answer, &err));
+}
+
+static void take_line(uint32_t slot)
+{
+    sluice_error err;
+    uint32_t slots[WORKERS], count;
+    shm_publisher me = publisher(slot);
+    ASSERT_OK(shm_publish_take(&me, slots, &count, &err));
+}
+
+static void decide_line(uint32_t slot, uint32_t about, bool again)
+{
+    sluice_error err;
+    shm_publisher me = publisher(slot);
+    ASSERT_OK(shm_publish_decide(&me, about, again, &err));
+}
+
+static void in_line(void)
+{
+    for (uint32_t slot = 0; slot < WORKERS; slot++)
+        enter_line(slot, false);
+}
+
+static void led(void)
+{
+    in_line();
+    look_at_line(0);
+}
+
+static void group_taken(void)
+{
+    led();
+    take_line(0);
+}
+
+static void one_decided(void)
+{
+    group_taken();
+    decide_line(0, 1, false);
+    decide_line(0, 0, false);
+}
+
+static void waiter_dead(void)
+{
+    group_taken();
+    shm_slot_revoke(&region, 1);
+}
+
+static void waiter_dead_in_line(void)
+{
+    led();
+    shm_slot_revoke(&region, 1);
+}
+
+static void leader_dead(void)
+{
+    one_decided();
+    shm_slot_revoke(&region, 0);
+}
+
+static void resigned(void)
+{
+    sluice_error err;
+    one_decided();
+    shm_publisher me = publisher(0);
+    ASSERT_OK(shm_publish_resign(&me, &err));
+}
+
+static void do_enter_line(void)
+{
+    enter_line(1, true);
+}
+
+static void do_lead(void)
+{
+    look_at_line(0);
+}
+
+static void do_take_line(void)
+{
+    take_line(0);
+}
+
+static void do_decide(void)
+{
+    decide_line(0, 1, false);
+}
+
+static void do_give_back(void)
+{
+    decide_line(0, 2, true);
+}
+
+static void do_resign(void)
+{
+    sluice_error err;
+    shm_publisher me = publisher(0);
+    ASSERT_OK(shm_publish_resign(&me, &err));
+}
+
+static void do_leave_line(void)
+{
+    sluice_error err;
+    shm_publisher me = publisher(1);
+    ASSERT_OK(shm_publish_leave(&me, &err));
+}
+
+static void do_withdraw(void)
+{
+    sluice_error err;
+    bool out;
+    shm_publisher me = publisher(1);
+    ASSERT_OK(shm_publish_withdraw(&me, true, &out, &err));
+}
+
+static void do_bury_leader(void)
+{
+    sluice_error err;
+    ASSERT_OK(shm_publish_bury(&region, 0, &err));
+}
+
+static void do_bury_waiting(void)
+{
+    sluice_error err;
+    ASSERT_OK(shm_publish_bury(&region, 1, &err));
+}
+
 typedef struct one_update {
     const char *name;
     void (*before)(void); /* NULL: the empty region */
@@ -389,6 +538,21 @@ static const one_update gate_updates[] = {
     {"bury a holder that also waits", gate_given_up_last, do_bury_waiter, true},
 };
 
+static const one_update publish_updates[] = {
+    {"stand in line", NULL, do_enter_line, false},
+    {"lead", in_line, do_lead, false},
+    {"take a group", led, do_take_line, true},
+    {"decide", group_taken, do_decide, false},
+    {"decide about a dead worker's write", waiter_dead, do_decide, false},
+    {"give back", group_taken, do_give_back, false},
+    {"resign", one_decided, do_resign, true},
+    {"leave", resigned, do_leave_line, false},
+    {"withdraw", in_line, do_withdraw, false},
+    {"abandon", group_taken, do_withdraw, false},
+    {"bury a leader", leader_dead, do_bury_leader, true},
+    {"bury a waiter", waiter_dead_in_line, do_bury_waiting, true},
+};
+
 /* ---- states ---- */
 
 static uint8_t *snapshot(void)
@@ -426,6 +590,16 @@ static uint8_t *meaning(void)
         if (gate->used == 0)
             blank(bytes, gate, sizeof *gate);
     }
+    blank(bytes, &region.publish->latch, sizeof region.publish->latch);
+    blank(bytes, region.publish->intent.words, sizeof region.publish->intent.words);
+    for (uint32_t i = 0; i < region.config.workers; i++) {
+        shm_publish_entry *entry = &region.publish->entries[i];
+        blank(bytes, &entry->sequence, sizeof entry->sequence);
+        if (entry->state == SHM_PUBLISH_FREE)
+            blank(bytes, entry->place, offsetof(shm_publish_entry, sequence) - offsetof(shm_publish_entry, place));
+        if (entry->state == SHM_PUBLISH_FREE)
+            blank(bytes, shm_publish_slice(&region, i), region.config.slice);
+    }
     return bytes;
 }
 
@@ -453,6 +627,8 @@ static void inherit(void *context)
     lk_latch_release(&region.tasks->latch, LK_RANK_LATCH_TASKS);
     ASSERT_OK(shm_latch_take(&region, &region.gates->latch, LK_RANK_LATCH_GATES, shm_gates_repair, &err));
     lk_latch_release(&region.gates->latch, LK_RANK_LATCH_GATES);
+    ASSERT_OK(shm_latch_take(&region, &region.publish->latch, LK_RANK_LATCH_PUBLISH_QUEUE, shm_publish_repair, &err));
+    lk_latch_release(&region.publish->latch, LK_RANK_LATCH_PUBLISH_QUEUE);
 }
 
 typedef struct known_states {
@@ -468,6 +644,7 @@ static bool is_after(const known_states *states, unsigned change)
     assert_int_equal(shm_region_state(&region), SHM_READY);
     assert_true(shm_tasks_check(&region));
     assert_true(shm_gates_check(&region));
+    assert_true(shm_publish_check(&region));
     bool after = means(states->after);
     if (!after && states->update->several) {
         states->update->change(); /* by the heir; what is left of it */
@@ -485,18 +662,25 @@ static unsigned deepest_at;
 
 static void note_depth(unsigned change)
 {
-    unsigned saved = (unsigned)((region.tasks->intent.phase & UINT32_MAX) + (region.gates->intent.phase & UINT32_MAX));
+    unsigned saved = (unsigned)((region.tasks->intent.phase & UINT32_MAX) + (region.gates->intent.phase & UINT32_MAX) +
+                                (region.publish->intent.phase & UINT32_MAX));
     if (saved > deepest) {
         deepest = saved;
         deepest_at = change;
     }
 }
 
+/* The tables behind latches lie side by side; only they change. */
+static size_t tables_length(void)
+{
+    return (size_t)(region.arena - (const uint8_t *)region.tasks);
+}
+
 /* The repair of the region as it lies there, killed after each of its changes and done again. */
 static unsigned kill_the_repair(const known_states *states, unsigned change)
 {
     uint8_t *dead = snapshot();
-    const step_subject heir = {region.memory.address, region.memory.length, inherit, NULL, NULL};
+    const step_subject heir = {region.tasks, tables_length(), inherit, NULL, NULL};
     unsigned count = step_run(&heir, 0);
     for (unsigned i = 1; i <= count; i += STRIDE) {
         restore(dead);
@@ -540,7 +724,7 @@ static void cut_off_everywhere(const one_update *update)
         const one_update *given;
         void *context;
     } unconst = {.given = update};
-    step_subject subject = {region.memory.address, region.memory.length, run_change, unconst.context, note_depth};
+    step_subject subject = {region.tasks, tables_length(), run_change, unconst.context, note_depth};
     restore(empty);
     if (update->before)
         update->before();
@@ -576,6 +760,13 @@ static void every_update_of_the_gate_table_survives_a_kill_at_each_instruction(v
     (void)state;
     for (size_t i = 0; i < sizeof gate_updates / sizeof gate_updates[0]; i++)
         cut_off_everywhere(&gate_updates[i]);
+}
+
+static void every_update_of_the_publish_queue_survives_a_kill_at_each_instruction(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof publish_updates / sizeof publish_updates[0]; i++)
+        cut_off_everywhere(&publish_updates[i]);
 }
 
 /* ---- lines with one writer ---- */
@@ -692,6 +883,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_update_of_the_task_table_survives_a_kill_at_each_instruction),
         cmocka_unit_test(every_update_of_the_gate_table_survives_a_kill_at_each_instruction),
+        cmocka_unit_test(every_update_of_the_publish_queue_survives_a_kill_at_each_instruction),
         cmocka_unit_test(progress_cut_off_anywhere_is_never_counted_twice),
         cmocka_unit_test(an_onlooker_never_sees_half_an_obituary),
         cmocka_unit_test(a_planted_defect_is_seen),

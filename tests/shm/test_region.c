@@ -1,6 +1,7 @@
 /* The region: layout, identity, state, tokens and fences, lines with one writer, edits and poisoning (DESIGN 6, L-025).
  */
 #include "shm/gate_table.h"
+#include "shm/publish_queue.h"
 #include "shm/tasks.h"
 #include "tests/support/child.h"
 #include "tests/support/test.h"
@@ -13,7 +14,7 @@ static int make(void **state)
 {
     sluice_error err;
     shm_region *region = calloc(1, sizeof *region);
-    const shm_config config = {2, 4, 2, 2};
+    const shm_config config = {2, 4, 2, 2, 64};
     assert_non_null(region);
     ASSERT_OK(shm_region_make(&config, region, &err));
     *state = region;
@@ -34,6 +35,7 @@ static void a_new_region_is_ready_and_whole(void **state)
     assert_int_equal(shm_region_state(region), SHM_READY);
     assert_true(shm_tasks_check(region));
     assert_true(shm_gates_check(region));
+    assert_true(shm_publish_check(region));
     assert_int_equal(region->header->supervisor, getpid());
     for (unsigned i = 0; i < SHM_SECTION_COUNT; i++)
         assert_int_equal(region->header->sections[i].offset % SHM_LINE, 0);
@@ -92,7 +94,8 @@ static void a_configuration_out_of_range_is_refused(void **state)
     (void)state;
     sluice_error err;
     shm_region region;
-    const shm_config wrong[] = {{0, 4, 2, 2}, {SHM_WORKERS_MAX + 1, 4, 2, 2}, {1, 0, 2, 2}, {1, 4, 0, 2}, {1, 4, 2, 0}};
+    const shm_config wrong[] = {
+        {0, 4, 2, 2, 1}, {SHM_WORKERS_MAX + 1, 4, 2, 2, 1}, {1, 0, 2, 2, 1}, {1, 4, 0, 2, 1}, {1, 4, 2, 0, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ASSERT_FAILS(SLUICE_RESOURCE_LIMIT, shm_region_make(&wrong[i], &region, &err));
     shm_config largest = SHM_CONFIG_DEFAULT(SHM_WORKERS_MAX);

@@ -24,7 +24,7 @@ static int make(void **state)
 {
     sluice_error err;
     setting *pool = calloc(1, sizeof *pool);
-    const shm_config config = {WORKERS, 8, 2, 2};
+    const shm_config config = {WORKERS, 8, 2, 2, 64};
     assert_non_null(pool);
     ASSERT_OK(shm_region_make(&config, &pool->region, &err));
     for (uint32_t slot = 0; slot < WORKERS; slot++)
