@@ -12,6 +12,7 @@
 enum {
     MAINTAIN_BRANCH,
     MAINTAIN_WORKERS,
+    MAINTAIN_MEMORY,
     MAINTAIN_OP_ID,
     MAINTAIN_IF_HEAD,
     MAINTAIN_MESSAGE,
@@ -24,6 +25,8 @@ static const cli_option maintain_options[OPTIMIZE_OPTIONS] = {
     [MAINTAIN_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to write (default: main)"},
     [MAINTAIN_WORKERS] = {"workers", 0, CLI_NUMBER, "N",
                           "worker processes (default: SLUICE_WORKERS, else one per processor)"},
+    [MAINTAIN_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE",
+                         "bound for the memory of all processes (default: half of what there is)"},
     [MAINTAIN_OP_ID] = {"op-id", 0, CLI_ID, "UUID",
                         "the same id with the same content gives the first result and changes nothing"},
     [MAINTAIN_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch"},
@@ -39,6 +42,9 @@ static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli
     const cli_value *size = cli_option_value(run, OPTIMIZE_FRAGMENT_SIZE);
     if (workers->given && (workers->number == 0 || workers->number > UINT32_MAX))
         return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
+    const cli_value *memory = cli_option_value(run, MAINTAIN_MEMORY);
+    if (memory->given && memory->number == 0)
+        return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
     if (kind == CO_OPTIMIZE && size->given && size->number == 0)
         return pf_fail(err, SLUICE_USAGE, "--fragment-size is at least 1");
     *options = (co_maintain_options){.kind = kind,
@@ -47,6 +53,7 @@ static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli
                                      .types = run->arguments.operands + 1,
                                      .type_count = run->arguments.operand_count - 1,
                                      .workers = (unsigned)workers->number,
+                                     .memory = memory->number,
                                      .operation = cli_option_value(run, MAINTAIN_OP_ID)->id,
                                      .if_head = cli_option_value(run, MAINTAIN_IF_HEAD)->id,
                                      .message = cli_text_or(run, MAINTAIN_MESSAGE, NULL),
@@ -104,6 +111,8 @@ static sluice_status print_document(cli_run *run, const co_maintain_result *resu
     st_json_id(json, &result->receipt.operation);
     st_json_name(json, "seconds");
     st_json_double(json, result->seconds);
+    st_json_name(json, "memory_peak");
+    st_json_unsigned(json, result->memory_peak);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EDGES_MAX (UINT64_C(4) << 20) /* of one file: bounds the memory of making it */
+#define EDGES_MAX (UINT64_C(4) << 20) /* of one file; fewer where there is less memory to make it */
 #define NAMES     256u                /* see maintain_names */
 
 /* ---- choosing ---- */
@@ -36,6 +36,7 @@ typedef struct choosing {
     uint32_t count;
     uint64_t edges;
     uint32_t groups;
+    uint64_t most;  /* edges of one file */
     bool uncovered; /* a candidate that no readable index covers */
 } choosing;
 
@@ -88,8 +89,7 @@ static sluice_status find_pairs(choosing *c, sluice_error *err)
         PF_TRY(is_readable(c, c->pairs[i].ref, &readable, err));
         if (!readable)
             c->pairs[i].listed = 0; /* as if it were not there */
-        c->pairs[i].kept =
-            c->pairs[i].listed >= EDGES_MAX / 2 && c->pairs[i].listed >= c->pairs[i].ref->out.entries / 2;
+        c->pairs[i].kept = c->pairs[i].listed >= c->most / 2 && c->pairs[i].listed >= c->pairs[i].ref->out.entries / 2;
     }
     return SLUICE_OK;
 }
@@ -119,7 +119,7 @@ static sluice_status group_candidates(choosing *c, bool add, sluice_error *err)
         if (at->fragment.attached || (covered && covered->kept))
             continue;
         c->uncovered |= !covered || covered->listed == 0;
-        if (c->count > 0 && c->edges + at->fragment.rows > EDGES_MAX)
+        if (c->count > 0 && c->edges + at->fragment.rows > c->most)
             PF_TRY(end_group(c, add, err));
         c->group[c->count++] = i;
         c->edges += at->fragment.rows;
@@ -141,7 +141,7 @@ static sluice_status choose_adjacency(choosing *c, sluice_error *err)
 
 sluice_status index_choose(maintain_job *job, st_snapshot *base, const st_type_def *type, sluice_error *err)
 {
-    choosing c = {.job = job, .type = type};
+    choosing c = {.job = job, .type = type, .most = wk_neighbourhood_edges(EDGES_MAX)};
     st_table_reader *reader = NULL;
     sluice_status status;
     PF_TRY(st_table_reader_get(base, type->table, &reader, err));

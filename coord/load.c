@@ -3,6 +3,7 @@
  * before a process is forked; then the job runs, in a pool or here; then the attempt is ended.
  */
 #include "coord/load_job.h"
+#include "coord/memory.h"
 #include "platform/check.h"
 #include "platform/clock.h"
 #include "platform/process.h"
@@ -393,9 +394,9 @@ static sluice_status run_pool(const wk_job *job, load_spec *spec, load_answer *r
     co_pool_options pool = {
         .progress_context = options->progress_context, .progress = options->progress, .peak = &spec->memory_peak};
 
-    PF_TRY(load_memory_choose(options, &pool.workers, &pool.share, err));
+    PF_TRY(co_memory_choose(options->memory, options->workers, &pool.workers, &pool.share, err));
     sluice_status status = co_pool_run(job, &pool, ret_answer, err);
-    return status == SLUICE_OK ? status : load_memory_blame(status, &pool, err);
+    return status == SLUICE_OK ? status : co_memory_blame(status, &pool, err);
 }
 
 sluice_status co_load(const co_load_options *options, co_load_result *ret_result, sluice_error *err)

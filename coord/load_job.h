@@ -157,12 +157,6 @@ typedef struct load_answer {
 
 extern const wk_job load_job_template; /* without spec */
 
-/* load_memory.c: how many workers, and how much memory each of them may have */
-sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_workers, uint64_t *ret_share,
-                                 sluice_error *err);
-/* Says of a load that failed for lack of memory what would help. */
-sluice_status load_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err);
-
 /* load.c: the request, its inputs open. Freed by load_spec_close, also when this fails. */
 sluice_status load_spec_open(const co_load_options *options, load_spec *spec, sluice_error *err);
 void load_spec_close(load_spec *spec);

@@ -3,6 +3,7 @@
  * pool or here; then its attempt is ended, and the tables just before and just after the commit are looked at.
  */
 #include "coord/maintain_job.h"
+#include "coord/memory.h"
 #include "platform/check.h"
 #include "platform/clock.h"
 #include "platform/process.h"
@@ -186,8 +187,7 @@ static void end_attempt(st_graph *graph, co_attempt *attempt, const maintain_ans
         (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
 }
 
-typedef sluice_status run_fn(const wk_job *job, const maintain_spec *spec, maintain_answer *ret_answer,
-                             sluice_error *err);
+typedef sluice_status run_fn(const wk_job *job, maintain_spec *spec, maintain_answer *ret_answer, sluice_error *err);
 
 static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run, co_maintain_result *ret_result,
                               sluice_error *err)
@@ -204,6 +204,7 @@ static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run,
     job.spec = spec;
     sluice_status status = run(&job, spec, &answer, &error);
     bool ran = status == SLUICE_OK;
+    ret_result->memory_peak = spec->memory_peak;
     ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
     if (ran)
         status = finish(graph, spec, &answer, ret_result, &error);
@@ -218,8 +219,7 @@ static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run,
     return status;
 }
 
-static sluice_status run_here(const wk_job *job, const maintain_spec *spec, maintain_answer *ret_answer,
-                              sluice_error *err)
+static sluice_status run_here(const wk_job *job, maintain_spec *spec, maintain_answer *ret_answer, sluice_error *err)
 {
     (void)spec;
     return wk_run_inline(job, ret_answer, err);
@@ -234,14 +234,14 @@ sluice_status co_maintain_inline(st_graph *graph, const co_maintain_options *opt
     return run_spec(graph, &spec, run_here, ret_result, err);
 }
 
-static sluice_status run_pool(const wk_job *job, const maintain_spec *spec, maintain_answer *ret_answer,
-                              sluice_error *err)
+static sluice_status run_pool(const wk_job *job, maintain_spec *spec, maintain_answer *ret_answer, sluice_error *err)
 {
     const co_maintain_options *options = spec->options;
-    co_pool_options pool = {.progress_context = options->progress_context, .progress = options->progress};
-    bool asked = false;
-    PF_TRY(co_pool_workers(options->workers, &pool.workers, &asked, err));
-    return co_pool_run(job, &pool, ret_answer, err);
+    co_pool_options pool = {
+        .progress_context = options->progress_context, .progress = options->progress, .peak = &spec->memory_peak};
+    PF_TRY(co_memory_choose(options->memory, options->workers, &pool.workers, &pool.share, err));
+    sluice_status status = co_pool_run(job, &pool, ret_answer, err);
+    return status == SLUICE_OK ? status : co_memory_blame(status, &pool, err);
 }
 
 sluice_status co_maintain(const co_maintain_options *options, co_maintain_result *ret_result, sluice_error *err)

@@ -22,6 +22,7 @@ typedef struct co_maintain_options {
     bool compress;           /* optimize: what it writes; fragments that are not compressed are written anew */
     uint64_t fragment_bytes; /* 0: CO_FRAGMENT_BYTES */
     unsigned workers;        /* 0: SLUICE_WORKERS, else the machine's processors */
+    uint64_t memory;         /* bytes of anonymous memory of all processes; 0: half of what there is */
     pf_id operation;         /* nil: none given */
     pf_id if_head;
     const char *message;
@@ -37,6 +38,7 @@ typedef struct co_maintain_size { /* of a table */
 typedef struct co_maintain_result {
     co_receipt receipt;
     double seconds;
+    uint64_t memory_peak; /* bytes of anonymous memory that all processes together were seen to have */
     uint32_t table_count;
     struct co_maintain_table {
         uint64_t table;

@@ -265,6 +265,36 @@ static sluice_status add_edit(maintain_job *job, co_write *write, uint32_t first
     return add_fold(job, write, table, err);
 }
 
+static bool has_edit(const co_write *write, uint64_t table)
+{
+    for (uint32_t i = 0; i < write->delta.edit_count; i++)
+        if (write->delta.edits[i].edit.table == table)
+            return true;
+    return false;
+}
+
+/* Rows that only records hold are moved into a fragment also where nothing is rewritten. Whoever else folds them first
+ * leaves nothing to do. */
+static sluice_status fold_records(const maintain_job *job, co_write *write, sluice_error *err)
+{
+    for (uint32_t i = 0; i < job->table_count; i++) {
+        const st_table_entry *entry = st_view_table(st_snapshot_view(write->base), job->tables[i]);
+        st_table_reader *reader = NULL;
+        bool attached = false;
+        if (!entry || !entry->live || entry->edit_count == 0 || has_edit(write, job->tables[i]))
+            continue;
+        PF_TRY(st_table_reader_get(write->base, job->tables[i], &reader, err));
+        const st_table_list *list = st_table_reader_list(reader);
+        for (uint32_t k = 0; k < list->count; k++)
+            attached |= list->fragments[k].fragment.attached;
+        if (!attached)
+            continue;
+        PF_TRY(add_fold(job, write, job->tables[i], err));
+        write->lineage = true; /* a commit of the fold alone */
+    }
+    return SLUICE_OK;
+}
+
 static sluice_status add_gates(co_write *write, sluice_error *err)
 {
     uint64_t incarnation = st_snapshot_view(write->base)->incarnation;
@@ -289,9 +319,11 @@ static sluice_status make_plan(void *context, co_write *write, sluice_error *err
             end++;
         PF_TRY(add_edit(job, write, first, end, err));
     }
-    if (job->work.item_count == 0)
+    if (job->spec->options->kind == CO_OPTIMIZE)
+        PF_TRY(fold_records(job, write, err));
+    if (job->work.item_count == 0 && write->delta.fold_count == 0)
         return SLUICE_OK;
-    if (write->delta.edit_count == 0) {
+    if (write->delta.edit_count + write->delta.fold_count == 0) {
         pf_fail(err, SLUICE_WRITE_CONFLICT, "all that was to be replaced has been taken away by another commit");
         pf_hint(err, "an overwrite, a revert or another optimize was faster; run it again");
         return SLUICE_WRITE_CONFLICT;

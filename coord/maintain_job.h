@@ -29,6 +29,7 @@ typedef struct maintain_spec {
     pf_id operation;
     pf_sha256 request;
     const char *branch;
+    uint64_t memory_peak; /* gets it */
 } maintain_spec;
 
 typedef enum maintain_task {

@@ -10,7 +10,9 @@
 #include "platform/check.h"
 #include "platform/failpoint.h"
 #include "store/state/codec.h" /* st_add_copy */
+#include "worker/ingest/sink.h"
 #include "worker/maintain/compact.h"
+#include "worker/maintain/neighbourhood.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ typedef struct choosing {
     const st_type_def *type;
     st_table_reader *reader;
     const st_table_list *list;
-    uint64_t aim;
+    uint64_t aim, rows_aim;
     uint32_t *group; /* fragments that go together so far */
     uint32_t count;
     uint64_t bytes, rows; /* that live in them, about */
@@ -72,19 +74,23 @@ static sluice_status choose_fragment(choosing *c, uint32_t i, sluice_error *err)
     if (info->attached) /* a fold moves its rows: it may go without an edit */
         return end_group(c, err);
     PF_TRY(is_due(c, i, &due, err));
-    if (!due && (info->bytes >= c->aim / 2 || info->rows >= ROWS_AIMED_AT / 2))
+    if (!due && (info->bytes >= c->aim / 2 || info->rows >= c->rows_aim / 2))
         return end_group(c, err);
     c->group[c->count++] = i;
     c->worth |= due;
     c->rows += live;
     c->bytes += (uint64_t)((double)info->bytes * ((double)live / (double)info->rows));
-    return c->bytes >= c->aim || c->rows >= ROWS_AIMED_AT ? end_group(c, err) : SLUICE_OK;
+    return c->bytes >= c->aim || c->rows >= c->rows_aim ? end_group(c, err) : SLUICE_OK;
 }
 
 sluice_status optimize_choose(maintain_job *job, st_snapshot *base, const st_type_def *type, sluice_error *err)
 {
     uint64_t aim = job->spec->options->fragment_bytes;
-    choosing c = {.job = job, .base = base, .type = type, .aim = aim ? aim : CO_FRAGMENT_BYTES};
+    choosing c = {.job = job,
+                  .base = base,
+                  .type = type,
+                  .aim = aim ? aim : CO_FRAGMENT_BYTES,
+                  .rows_aim = type->edge ? wk_neighbourhood_edges(ROWS_AIMED_AT) : ROWS_AIMED_AT};
     sluice_status status;
     PF_TRY(st_table_reader_get(base, type->table, &c.reader, err));
     c.list = st_table_reader_list(c.reader);
@@ -101,8 +107,10 @@ done:
 
 /* ---- the tasks ---- */
 
-/* What was compressed stays so: *compress is set when one of the fragments is. */
-static sluice_status look_at_inputs(maintain_job *job, const maintain_item *item, bool *compress, sluice_error *err)
+/* What was compressed stays so, and what had adjacency gets it: *compress, *indexed are set when one of the fragments
+ * is. */
+static sluice_status look_at_inputs(maintain_job *job, const maintain_item *item, bool *compress, bool *indexed,
+                                    sluice_error *err)
 {
     st_table_reader *reader = NULL;
     PF_TRY(st_table_reader_get(job->base, item->table, &reader, err));
@@ -111,9 +119,34 @@ static sluice_status look_at_inputs(maintain_job *job, const maintain_item *item
         uint32_t fragment = job->work.fragments[item->first + i];
         if (fragment >= list->count)
             return pf_fail(err, SLUICE_INTERNAL, "a work list names a fragment that its base does not have");
+        *indexed |= list->fragments[fragment].index.present;
         if (!*compress)
             PF_TRY(is_compressed(job->spool.volume, item->table, &list->fragments[fragment].fragment, compress, err));
     }
+    return SLUICE_OK;
+}
+
+/* Adjacency of what was written, in both directions. What does not fit into this process's part of the memory stays
+ * uncovered. */
+static sluice_status cover(const wk_compaction *compaction, st_edit_add *add, sluice_error *err)
+{
+    const st_edit_add *fragments[] = {add};
+    wk_neighbourhood work = {.volume = compaction->volume,
+                             .table = compaction->type->table,
+                             .fragments = fragments,
+                             .count = 1,
+                             .direction = ST_ADJACENCY_OUT,
+                             .number = compaction->number,
+                             .tries = WK_SINK_NAMES};
+    st_index_ref index = {.present = true};
+    uint64_t most = wk_neighbourhood_edges(ROWS_AIMED_AT);
+    if (add->fragment.rows > most + most / 2)
+        return SLUICE_OK;
+    memcpy(work.prefix, compaction->prefix, sizeof work.prefix);
+    PF_TRY(wk_neighbourhood_write(&work, &index.out, err));
+    work.direction = ST_ADJACENCY_IN;
+    PF_TRY(wk_neighbourhood_write(&work, &index.in, err));
+    add->index = index;
     return SLUICE_OK;
 }
 
@@ -127,14 +160,19 @@ sluice_status optimize_task(maintain_job *job, uint32_t number, sluice_error *er
                                 .fragments = job->work.fragments + item->first,
                                 .count = item->count,
                                 .compress = job->spec->options->compress,
+                                .spool = &job->spool,
                                 .advance = maintain_advance,
                                 .advance_context = job};
     st_edit edit = {0};
-    bool tried = false;
-    PF_TRY(look_at_inputs(job, item, &compaction.compress, err));
+    bool tried = false, indexed = false;
+    sluice_status status;
+    PF_TRY(look_at_inputs(job, item, &compaction.compress, &indexed, err));
     maintain_names(job, number, compaction.prefix, &compaction.number);
     PF_TRY(wk_compact(&compaction, &edit, &tried, err));
-    sluice_status status = maintain_put_edit(job, number, &edit, err);
+    if (indexed && edit.add_count > 0)
+        PF_GOTO(status, done, cover(&compaction, edit.adds, err));
+    status = maintain_put_edit(job, number, &edit, err);
+done:
     st_edit_free(&edit);
     return status;
 }

@@ -88,7 +88,7 @@ typedef struct co_write {
     uint32_t gate_count;
     ad_effect *effects; /* visible by themselves; malloc'd */
     uint32_t effect_count;
-    bool lineage; /* publishes a commit also without an edit: its parents are what it says (merge) */
+    bool lineage; /* publishes a commit also without an edit: its parents are what it says (merge), or it folds */
     bool arms;    /* the adapter's, unless the plan knows better: a plan that staged something sets it */
 } co_write;
 /* For a plan that comes to stage something in a write that began without an attempt: makes one, which ends with the

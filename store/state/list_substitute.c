@@ -217,7 +217,8 @@ static sluice_status match_names(substitution *sub, sluice_error *err)
     for (uint32_t i = 0; i < edit->add_count; i++) {
         leaving *out = find_out(sub, edit->adds[i].fragment.name);
         fresh += out == NULL;
-        if (!out && !edit->adds[i].fragment.explicit_ids)
+        bool says_ids = edit->adds[i].first_row_given && edit->adds[i].commit_given;
+        if (!out && !edit->adds[i].fragment.explicit_ids && !says_ids)
             return pf_fail(err, SLUICE_CORRUPT, "a substitution brings in a fragment without row ids");
         if (out && (out->same || out->out->applied.present))
             return pf_fail(err, SLUICE_CORRUPT, "a substitution brings a fragment in again that it has changed");

@@ -63,8 +63,8 @@ typedef struct st_edit_out { /* a fragment that leaves by a substitution */
 typedef struct st_edit {
     uint64_t table;
     /* An attached edit may have attached fragments: the attachments right behind its own, in the order of the adds. */
-    st_edit_add
-        *adds; /* also what a substitution brings in (with _row_id columns, or a fragment by its own name again) */
+    st_edit_add *adds; /* also what a substitution brings in (with _row_id columns, or with ids and commit given, or a
+                        * fragment by its own name again) */
     uint32_t add_count;
     st_dead_ref deletes;   /* row ids, in a deletion file ... */
     uint64_t *delete_rows; /* ... or listed, ascending */

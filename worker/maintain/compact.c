@@ -24,12 +24,16 @@ typedef struct merge {
     const st_table_list *list;
     source *sources; /* a heap by next row id */
     uint32_t count;
-    st_column_spec *specs; /* the layout, then _row_id and _commit */
-    uint32_t layout_count;
+    st_column_spec *specs; /* the layout, then _row_id and _commit, unless the list says them */
+    uint32_t layout_count, count_all;
     st_column_builder **builders;
     st_column *views;
     wk_sink *sink;
-    uint64_t last; /* row id written last; 0: none */
+    uint64_t pending; /* rows in the builders */
+    uint64_t last;    /* row id written last; 0: none */
+    bool bound;       /* one stretch of row ids from `first` on, all of `commit` */
+    uint64_t first;
+    pf_id commit;
 } merge;
 
 /* ---- the heap ---- */
@@ -117,6 +121,44 @@ static sluice_status begin_sources(merge *m, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* ---- ids that the list can say ---- */
+
+static int by_first_row(const void *a, const void *b)
+{
+    const st_edit_add *const *one = a, *const *two = b;
+    return ((*one)->first_row > (*two)->first_row) - ((*one)->first_row < (*two)->first_row);
+}
+
+static bool follow_each_other(const st_edit_add *const *sorted, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        if (sorted[i]->first_row != sorted[i - 1]->first_row + sorted[i - 1]->fragment.rows ||
+            !pf_id_equal(&sorted[i]->commit, &sorted[0]->commit))
+            return false;
+    return true;
+}
+
+/* Do all rows live, follow each other, and come from one commit, as those of one load? Then the list says ids and
+ * commit of what comes in, as it did before, and no column has to: narrow rows would grow by 24 bytes. */
+static sluice_status find_bound(merge *m, sluice_error *err)
+{
+    const wk_compaction *compaction = m->compaction;
+    bool plain = compaction->type->property_count > 0 || compaction->type->edge; /* a fragment needs a column */
+    const st_edit_add **sorted = calloc((size_t)compaction->count + 1, sizeof *sorted);
+    if (!sorted)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < compaction->count; i++) {
+        sorted[i] = &m->list->fragments[compaction->fragments[i]];
+        plain &= !sorted[i]->fragment.explicit_ids && m->list->dead_count[compaction->fragments[i]] == 0;
+    }
+    qsort(sorted, compaction->count, sizeof *sorted, by_first_row);
+    m->bound = plain && follow_each_other(sorted, compaction->count);
+    m->first = sorted[0]->first_row;
+    m->commit = sorted[0]->commit;
+    free(sorted);
+    return SLUICE_OK;
+}
+
 /* ---- output ---- */
 
 static uint64_t built_bytes(const st_column_builder *builder)
@@ -130,14 +172,15 @@ static uint64_t built_bytes(const st_column_builder *builder)
 static sluice_status flush(merge *m, sluice_error *err)
 {
     const wk_compaction *compaction = m->compaction;
-    uint64_t rows = st_builder_length(m->builders[m->layout_count]), bytes = 0;
-    for (uint32_t i = 0; i < m->layout_count + 2; i++) {
+    uint64_t rows = m->pending, bytes = 0;
+    for (uint32_t i = 0; i < m->count_all; i++) {
         bytes += built_bytes(m->builders[i]);
         st_builder_view(m->builders[i], &m->views[i]);
     }
     PF_TRY(wk_sink_write(m->sink, m->views, rows, err));
-    for (uint32_t i = 0; i < m->layout_count + 2; i++)
+    for (uint32_t i = 0; i < m->count_all; i++)
         st_builder_truncate(m->builders[i], 0);
+    m->pending = 0;
     if (compaction->advance)
         compaction->advance(compaction->advance_context, rows, bytes);
     return SLUICE_OK;
@@ -148,7 +191,7 @@ static bool is_full(const merge *m)
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < m->layout_count; i++)
         bytes += built_bytes(m->builders[i]);
-    return bytes >= BATCH_BYTES || st_builder_length(m->builders[m->layout_count]) >= WK_SINK_ROWS;
+    return bytes >= BATCH_BYTES || m->pending >= WK_SINK_ROWS;
 }
 
 /* Bytes of strings in a batch: rows of one that has many are taken singly, so that no batch outgrows its columns. */
@@ -174,7 +217,7 @@ static sluice_status count_rows(const merge *m, const source *from, uint64_t lim
                                 sluice_error *err)
 {
     const st_batch *batch = from->batch;
-    uint64_t most = is_wide(batch) ? 1 : WK_SINK_ROWS - st_builder_length(m->builders[m->layout_count]);
+    uint64_t most = is_wide(batch) ? 1 : WK_SINK_ROWS - m->pending;
     uint64_t last = m->last, rows = 0;
     for (; rows < most && from->at + rows < batch->rows && batch->row_ids[from->at + rows] < limit; rows++) {
         uint64_t row = batch->row_ids[from->at + rows];
@@ -194,9 +237,12 @@ static sluice_status take_rows(merge *m, source *from, uint64_t rows, sluice_err
     const st_batch *batch = from->batch;
     for (uint32_t i = 0; i < m->layout_count; i++)
         PF_TRY(st_append_slice(m->builders[i], &batch->columns[i], from->at, rows, err));
-    PF_TRY(st_append_values(m->builders[m->layout_count], batch->row_ids + from->at, rows, err));
-    PF_TRY(st_append_values(m->builders[m->layout_count + 1], batch->commits + from->at, rows, err));
+    if (!m->bound) {
+        PF_TRY(st_append_values(m->builders[m->layout_count], batch->row_ids + from->at, rows, err));
+        PF_TRY(st_append_values(m->builders[m->layout_count + 1], batch->commits + from->at, rows, err));
+    }
     from->at += rows;
+    m->pending += rows;
     m->last = batch->row_ids[from->at - 1];
     return is_full(m) ? flush(m, err) : SLUICE_OK;
 }
@@ -242,11 +288,12 @@ static sluice_status make_columns(merge *m, sluice_error *err)
     }
     m->specs[m->layout_count] = (st_column_spec){.name = row_id, .type = ST_ROW_ID};
     m->specs[m->layout_count + 1] = (st_column_spec){.name = commit, .type = ST_COMMIT_ID};
-    m->builders = calloc((size_t)m->layout_count + 2, sizeof(st_column_builder *));
-    m->views = calloc((size_t)m->layout_count + 2, sizeof *m->views);
+    m->count_all = m->layout_count + (m->bound ? 0 : 2);
+    m->builders = calloc((size_t)m->count_all + 1, sizeof(st_column_builder *));
+    m->views = calloc((size_t)m->count_all + 1, sizeof *m->views);
     if (!m->builders || !m->views)
         return pf_fail_memory(err);
-    for (uint32_t i = 0; i < m->layout_count + 2; i++)
+    for (uint32_t i = 0; i < m->count_all; i++)
         PF_TRY(st_column_builder_new(&m->specs[i], &m->builders[i], err));
     return SLUICE_OK;
 }
@@ -255,7 +302,7 @@ static void free_merge(merge *m)
 {
     for (uint32_t i = 0; m->sources && i < m->count; i++)
         close_source(&m->sources[i]);
-    for (uint32_t i = 0; m->builders && i < m->layout_count + 2; i++)
+    for (uint32_t i = 0; m->builders && i < m->count_all; i++)
         st_column_builder_free(m->builders[i]);
     free(m->builders);
     free(m->views);
@@ -270,11 +317,13 @@ static sluice_status merge_rows(merge *m, st_edit *edit, bool *ret_tried, sluice
     wk_sink_setup setup = {.volume = compaction->volume,
                            .type = compaction->type,
                            .number = compaction->number,
+                           .spool = compaction->spool,
                            .compress = compaction->compress};
     memcpy(setup.prefix, compaction->prefix, sizeof setup.prefix);
+    PF_TRY(find_bound(m, err));
     PF_TRY(make_columns(m, err));
     setup.specs = m->specs;
-    setup.count = m->layout_count + 2;
+    setup.count = m->count_all;
     PF_TRY(wk_sink_open(&setup, &m->sink, err));
     PF_TRY(begin_sources(m, err));
     while (m->count > 0)
@@ -287,7 +336,13 @@ static sluice_status merge_rows(merge *m, st_edit *edit, bool *ret_tried, sluice
     if (!edit->adds)
         return pf_fail_memory(err);
     edit->add_count = 1;
-    return wk_sink_finish(m->sink, edit->adds, err);
+    PF_TRY(wk_sink_finish(m->sink, edit->adds, err));
+    if (m->bound) {
+        edit->adds->first_row_given = edit->adds->commit_given = true;
+        edit->adds->first_row = m->first;
+        edit->adds->commit = m->commit;
+    }
+    return SLUICE_OK;
 }
 
 /* The deletions of an outgoing fragment as a file: the one that its list entry names, or a new one. */

@@ -1,12 +1,21 @@
 #include "worker/maintain/neighbourhood.h"
 
 #include "platform/check.h"
+#include "platform/memory.h"
 #include "store/fragment/fragment.h"
 #include "store/fragment/key.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MEMORY_PART 2u
+#define EDGES_LEAST UINT64_C(65536)
+
+uint64_t wk_neighbourhood_edges(uint64_t most)
+{
+    return pf_memory_part(MEMORY_PART, EDGES_LEAST * WK_EDGE_BYTES, most * WK_EDGE_BYTES) / WK_EDGE_BYTES;
+}
 
 typedef struct building {
     const wk_neighbourhood *work;

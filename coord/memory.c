@@ -1,11 +1,9 @@
 /*
- * Memory of a load (--memory): the bound of all its processes, and each worker's share of it.
- *
  * The supervisor needs little and that little always; the rest is divided evenly, and the kernel holds each worker to
- * its share. Workers that nobody asked for are not started when there is no memory for them: what a load writes does
+ * its share. Workers that nobody asked for are not started when there is no memory for them: what a job writes does
  * not depend on their number.
  */
-#include "coord/load_job.h"
+#include "coord/memory.h"
 #include "platform/memory.h"
 #include <string.h>
 
@@ -19,18 +17,18 @@ static uint64_t least_for(unsigned workers)
     return SUPERVISOR + workers * WORKER_LEAST;
 }
 
-sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_workers, uint64_t *ret_share,
-                                 sluice_error *err)
+sluice_status co_memory_choose(uint64_t given, unsigned asked_workers, unsigned *ret_workers, uint64_t *ret_share,
+                               sluice_error *err)
 {
     uint64_t available = pf_memory_available();
-    uint64_t memory = options->memory > 0 ? options->memory : available / PART_OF_AVAILABLE;
+    uint64_t memory = given > 0 ? given : available / PART_OF_AVAILABLE;
     bool asked = false;
 
-    PF_TRY(co_pool_workers(options->workers, ret_workers, &asked, err));
+    PF_TRY(co_pool_workers(asked_workers, ret_workers, &asked, err));
     while (!asked && *ret_workers > 1 && memory < least_for(*ret_workers))
         --*ret_workers;
     uint64_t least = least_for(*ret_workers);
-    if (options->memory == 0 && memory < least && least <= available)
+    if (given == 0 && memory < least && least <= available)
         memory = least; /* half is a courtesy to others, not a need */
     if (memory < least) {
         (void)pf_fail(err, SLUICE_RESOURCE_LIMIT, "%lluM of memory are too little for %u worker%s: the least is %lluM",
@@ -44,7 +42,7 @@ sluice_status load_memory_choose(const co_load_options *options, unsigned *ret_w
     return SLUICE_OK;
 }
 
-sluice_status load_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err)
+sluice_status co_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err)
 {
     if (status == SLUICE_RESOURCE_LIMIT && err && strstr(err->message, PF_NO_MEMORY) && err->hint[0] == '\0')
         pf_hint(err, "each of %u worker%s may have %lluM: give --memory more, or fewer --workers", pool->workers,
