@@ -1,4 +1,4 @@
-"""Loads that meet with something at a failpoint: what is tried, and what must hold afterwards. test_kill_*.py run it.
+"""Loads that are killed at random, or while they read what can be had only once: what must hold afterwards.
 
 After any of it the graph is exactly as before the load or exactly as after it; a load that was answered is there; the next load
 works; verify is clean; nothing is left over after the next writer and gc.
@@ -7,7 +7,6 @@ works; verify is clean; nothing is left over after the next writer and gc.
 import os
 import random
 import shutil
-import signal
 
 from support.program import ProgramTest
 
@@ -66,24 +65,3 @@ class Kill(ProgramTest):
             self.done(*self.load_words(graph))
             self.assertEqual(self.counts(graph), {"Person": 2 + ROWS, "KNOWS": ROWS}, where)
         shutil.rmtree(self.path(graph))
-
-    def strike(self, point, action):
-        where = "%s=%s" % (point, action)
-        graph = self.graph("G-%s-%s" % (point, action))
-        result = self.run_program(*self.load_words(graph), env={"SLUICE_FAILPOINT": where, **PIECES})
-        # A worker's death is not the load's: only where the command itself passes the place does it die with it.
-        expected = (0, 1, 5) if action == "error" else (0, -signal.SIGKILL)
-        self.assertIn(result.code, expected, where + result.err)
-        self.check_after(graph, result.code == 0, where)
-        return result.code
-
-    def strike_all(self, action):
-        """Every failpoint; under the sanitizers a quarter of them, chosen by the seed. The number of loads that failed."""
-        points = self.done("version", "--failpoints").out.split()
-        if self.done("version", "--json").document["build"]["sanitizers"] and not os.environ.get("SLUICE_LONG"):
-            points = random.Random(self.seed).sample(points, len(points) // 4)
-        failed = 0
-        for point in points:
-            with self.subTest(point=point, action=action):
-                failed += self.strike(point, action) != 0
-        return failed / len(points)

@@ -353,38 +353,6 @@ class Branches(ProgramTest):
         self.assertTrue(self.done(*words).document["repeated"])
         self.assertEqual(set(self.branches()), {"main"})
 
-    def test_killed_anywhere_the_branch_is_whole_or_not_there(self):
-        if not self.done("version", "--json").document["build"]["failpoints"]:
-            self.skipTest("a build without failpoints")
-        points = [point for point in self.done("version", "--failpoints").out.split()
-                  if point.startswith(("branch.", "new_branch.")) or point in ("arm.after", "finalize.before_retire")]
-        self.assertGreater(len(points), 10)
-        self.write("p.csv", "id,name\n2,n\n")
-        for number, point in enumerate(points):
-            for action in ("kill", "killpool", "error") if os.environ.get("SLUICE_LONG") else ("killpool",):
-                name = "b%d%s" % (number, action)
-                words, keys = ("branch", "create", "G", name), [1]
-                if point.endswith("remove"):
-                    self.done(*words)
-                    words = ("branch", "delete", "G", name)
-                elif not point.startswith("branch."):
-                    words, keys = ("load", "G", "P=p.csv", "--branch", name, "--create-branch", "--workers", "1"), [1, 2]
-                result = self.run_program(*words, env={"SLUICE_FAILPOINT": point + "=" + action})
-                if result.code == 0:
-                    self.assertEqual(name in self.branches(), words[1] != "delete", (point, action))
-                else:
-                    self.assertIn(result.code, (1, 5, -signal.SIGKILL), result.err)
-                if name in self.branches():
-                    self.assertEqual(self.keys(name), keys, (point, action))
-                self.done("recover", "G")
-                if (name in self.branches()) == (words[1] == "delete"):     # it did not happen: now it does
-                    self.done(*words)
-                if words[1] != "delete":
-                    self.assertEqual(self.keys(name), keys, (point, action))
-        self.done("gc", "G")
-        self.assertEqual(len(self.folders()), len(self.branches()))
-        self.clean()
-
     # ---- a writer whose branch goes ----
 
     def test_a_load_whose_branch_is_deleted_and_made_again_ends_typed_and_touches_neither(self):

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Loads that update rows (--mode upsert) and replace types (--mode overwrite), by real processes: any number of workers, any cut,
-repeated, dry, compressed, killed, against each other."""
+repeated, dry, compressed, against each other."""
 
 import gzip
 import json
 import os
 import random
 import shutil
-import signal
 
 from support.program import ProgramTest, main
 
@@ -208,47 +207,6 @@ class Modes(ProgramTest):
         self.assertIn("over.csv: the edge M from \"0\", \"b,1\" to \"1\" would lose its end: P \"1\"", said.err)
         self.assertIn("hint: overwrite M in the same load", said.err)
         self.assertEqual(self.content(graph), before)
-
-    # ---- killed ----
-
-    def strike(self, name, mode, point, action, before, after):
-        where = "%s: %s=%s" % (name, point, action)
-        graph = self.graph("G")
-        result = self.run_program("load", graph, *mode, "--workers", "2", "--json",
-                                  env={"SLUICE_FAILPOINT": "%s=%s" % (point, action), **SMALL})
-        self.assertIn(result.code, (0, -signal.SIGKILL, 1, 5), where + result.err)
-        seen = self.content(graph)
-        self.assertIn(seen, (before, after), where)
-        if result.code == 0:
-            self.assertEqual(seen, after, where)
-        self.write("next.csv", "a,b\n-1,next\n")
-        self.load("Q=next.csv", graph=graph)
-        self.done("gc", graph)
-        settled = self.content(graph)
-        settled["Q"].remove(json.dumps({"a": -1, "b": "next", "v": None}))
-        self.assertIn(settled, (before, after), where)
-        if seen == after:
-            self.assertEqual(settled, after, where)
-        self.assertEqual(os.listdir(self.path(graph + "/attempts")), [], where)
-        self.clean(graph)
-        shutil.rmtree(self.path(graph))
-        return result.code == 0
-
-    def test_a_kill_at_any_point_leaves_old_or_new(self):
-        points = [p for p in self.done("version", "--failpoints").out.split()
-                  if p.split(".")[0] in ("load", "prepare", "gates", "revalidate", "arm", "publish", "finalize")]
-        dice = random.Random(int(os.environ.get("SLUICE_SEED", "1")))
-        for name, mode in (("upsert", self.upsert), ("overwrite", self.overwrite)):
-            graph = self.graph("G")
-            before = self.content(graph)
-            self.load(*mode, graph=graph)
-            after = self.content(graph)
-            shutil.rmtree(self.path(graph))
-            whole = bool(os.environ.get("SLUICE_LONG"))
-            for point in points if whole else dice.sample(points, 6):
-                for action in ("kill", "killpool@1", "error") if whole else (dice.choice(("kill", "killpool@1", "error")),):
-                    with self.subTest(mode=name, point=point, action=action):
-                        self.strike(name, mode, point, action, before, after)
 
     # ---- against each other ----
 

@@ -119,22 +119,6 @@ class Revert(ProgramTest):
         self.assertEqual(result.document["commit"]["generation"], 5)
         self.clean()
 
-    def test_a_revert_that_is_killed_anywhere_is_whole_or_not_there(self):
-        if not self.done("version", "--json").document["build"]["failpoints"]:
-            self.skipTest("a build without failpoints")
-        self.mutate('{"op":"delete","node":"P","key":3,"detach":true}')
-        states = [self.loaded, self.content()]
-        points = [point for point in self.done("version", "--failpoints").out.split()
-                  if point.split(".")[0] in ("barrier", "prepare", "arm", "publish", "finalize") and "new" not in point]
-        for i, point in enumerate(points):
-            before = self.content()
-            self.run_program("revert", "G", "--to", "loaded" if before != states[0] else "3", env={"SLUICE_FAILPOINT": point + "=kill"})
-            self.done("recover", "G")
-            self.assertIn(self.content(), states, point)
-        self.done("gc", "G")
-        self.clean()
-        self.assertEqual(self.done("status", "G", "--json").document["intents"], [])
-
 
 if __name__ == "__main__":
     main()
