@@ -19,6 +19,8 @@ NEWCOMERS = {i: "new %d" % i for i in range(100, 140)}
 NEW_EDGES = {(i, i + 1) for i in range(100, 139)}
 CHANGED = {1: "other", 50: "fifty"}
 
+MANY_MORE = {i: "more %d" % i for i in range(2000, 2700)}
+
 FILES = {
     "new.csv": "id,name\n" + "".join("%d,%s\n" % item for item in NEWCOMERS.items()),
     "edges.csv": "from,to\n" + "".join("%d,%d\n" % edge for edge in sorted(NEW_EDGES)),
@@ -28,6 +30,7 @@ FILES = {
     "over.csv": "id,name\n" + "".join("%d,over %d\n" % (i, i) for i in (1, 2, 3, 4, 5, 77)),
     "m.jsonl": '{"op":"insert","node":"P","set":{"id":20,"name":"twenty"}}\n{"op":"insert","edge":"K","from":20,"to":1}\n'
                '{"op":"update","node":"P","key":2,"set":{"name":"two"}}\n{"op":"delete","node":"P","key":4,"detach":true}\n',
+    "many.jsonl": "".join('{"op":"insert","node":"P","set":{"id":%d,"name":"%s"}}\n' % item for item in MANY_MORE.items()),
     "big.jsonl": '{"op":"insert","node":"P","set":{"id":21,"name":"big","note":"%s"}}\n' % ("y" * 24000),
 }
 
@@ -80,6 +83,10 @@ def change(state):
     people.pop(4, None)
     people.update({20: "twenty", 2: "two"})
     state["branches"]["main"]["K"] = {edge for edge in edges if 4 not in edge} | {(20, 1)}
+
+
+def insert_many(state):
+    state["branches"]["main"]["P"].update(MANY_MORE)
 
 
 def insert_big(state):
@@ -141,6 +148,7 @@ WRITERS = [
     Writer("load-branch", (*LOAD, "--create-branch", "--branch", "made"), on_a_new_branch, pool=True, branches=("made", "main")),
     Writer("mutate", ("mutate", "G", "m.jsonl"), change),
     Writer("mutate-staged", ("mutate", "G", "m.jsonl"), change, env={"SLUICE_NO_ATTACH": "1"}),
+    Writer("mutate-large", ("mutate", "G", "many.jsonl"), insert_many, env={"SLUICE_NO_ATTACH": "1"}),  # its plan in a side file
     Writer("mutate-segment", ("mutate", "G", "big.jsonl"), insert_big, full=True),
     Writer("fast-forward", ("merge", "G", "b"), merge, prepare=BRANCH, branches=("main", "b")),
     Writer("three-way", ("merge", "G", "b"), merge, prepare=BRANCH + MAIN_MOVES, branches=("main", "b")),
