@@ -1,9 +1,9 @@
 /*
  * diff: what changed between two places of a graph, counted by type, or row by row.
  */
-#include "cli/key.h"
 #include "cli/output.h"
 #include "store/read/diff.h"
+#include "store/read/key_text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static sluice_status put_part(st_json *json, const char *name, const st_row_chan
                               uint32_t count, sluice_error *err)
 {
     pf_buffer value = {0};
-    sluice_status status = cli_key_json(change->key + first, count, change->key_row, &value, err);
+    sluice_status status = st_key_to_json(change->key + first, count, change->key_row, &value, err);
     if (status == SLUICE_OK) {
         st_json_name(json, name);
         st_json_raw(json, (const char *)value.data, value.length);
@@ -111,7 +111,7 @@ static sluice_status append_name(const comparison *state, const st_row_change *c
     if (change->key_count > at) {
         if (at > 0)
             PF_TRY(append_text(text, ", ", err));
-        PF_TRY(cli_key_text(change->key + at, change->key_count - at, change->key_row, text, err));
+        PF_TRY(st_key_to_text(change->key + at, change->key_count - at, change->key_row, text, err));
     }
     if (change->row_id == 0)
         return SLUICE_OK;

@@ -76,8 +76,14 @@ typedef struct listing {
     uint64_t left;
 } listing;
 
-static sluice_status list_commit(listing *list, const st_generation *generation, uint32_t index, sluice_error *err)
+static sluice_status list_commit(void *context, const st_generation *generation, uint32_t index, bool *stop,
+                                 sluice_error *err)
 {
+    listing *list = context;
+    *stop = list->left <= 1;
+    if (list->left == 0)
+        return SLUICE_OK;
+    list->left--;
     const st_commit *commit = &generation->commits[index];
     if (list->run->arguments.json) {
         cli_json document;
@@ -101,24 +107,6 @@ static sluice_status list_commit(listing *list, const st_generation *generation,
         pf_id_text(&commit->parents[1], id);
     PF_TRY(cli_table_text(&list->table, pf_id_is_nil(&commit->parents[1]) ? "" : id, err));
     return cli_table_text(&list->table, commit->message ? commit->message : "", err);
-}
-
-static sluice_status list_generation(listing *list, st_log *log, uint64_t number, uint32_t last, sluice_error *err)
-{
-    st_record record = {0};
-    st_generation generation = {0};
-    sluice_status status;
-    PF_GOTO(status, done, st_log_read(log, number, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
-    uint32_t count = generation.commit_count;
-    if (last != ST_INDEX_LAST && last + 1 < count) /* the branch begins in the middle of it */
-        count = last + 1;
-    for (uint32_t i = count; i > 0 && list->left > 0; i--, list->left--)
-        PF_GOTO(status, done, list_commit(list, &generation, i - 1, err));
-done:
-    st_generation_free(&generation);
-    st_record_free(&record);
-    return status;
 }
 
 /* ---- log --all ---- */
@@ -198,15 +186,17 @@ static bool comes_before(const log_cursor *one, const log_cursor *two)
 
 static sluice_status list_cursors(listing *list, log_cursor *cursors, uint32_t count, sluice_error *err)
 {
-    for (; list->left > 0; list->left--) {
+    bool stop = list->left == 0;
+    while (!stop) {
         log_cursor *next = NULL;
         for (uint32_t i = 0; i < count; i++)
             if (cursors[i].log && (!next || comes_before(&cursors[i], next)))
                 next = &cursors[i];
         if (!next)
             return SLUICE_OK;
-        PF_TRY(list_commit(list, &next->generation, --next->left, err));
-        PF_TRY(find_commit(next, err));
+        PF_TRY(list_commit(list, &next->generation, --next->left, &stop, err));
+        if (!stop)
+            PF_TRY(find_commit(next, err));
     }
     return SLUICE_OK;
 }
@@ -330,29 +320,6 @@ done:
     return status;
 }
 
-/* The branch's own commits, then those of the branch that it began at, up to there, and so on. */
-static sluice_status list_lineage(listing *list, st_graph *graph, st_log *log, sluice_error *err)
-{
-    uint64_t end = st_log_end(log).number;
-    uint32_t last = ST_INDEX_LAST;
-    for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {
-        st_log *parent = NULL;
-        uint64_t fork = 0;
-        uint32_t fork_last = ST_INDEX_LAST;
-        for (uint64_t number = end; number >= st_log_first(log) && number > 0 && list->left > 0; number--)
-            PF_TRY(list_generation(list, log, number, number == end ? last : ST_INDEX_LAST, err));
-        if (list->left == 0)
-            return SLUICE_OK;
-        PF_TRY(st_lineage_parent(graph, log, &parent, &fork, &fork_last, err));
-        if (!parent)
-            return SLUICE_OK;
-        log = parent;
-        end = fork;
-        last = fork_last;
-    }
-    return pf_fail(err, SLUICE_CORRUPT, "branches that fork from each other without end");
-}
-
 static sluice_status run_log(cli_run *run, sluice_error *err)
 {
     static const char *const heads[] = {"commit",  "generation", "kind",   "time",   "inserted",
@@ -377,7 +344,7 @@ static sluice_status run_log(cli_run *run, sluice_error *err)
     if (cli_option_value(run, LOG_ALL)->given)
         PF_GOTO(status, done, list_history(&list, graph, branch, err));
     else
-        PF_GOTO(status, done, list_lineage(&list, graph, log, err));
+        PF_GOTO(status, done, st_lineage_each(graph, log, list_commit, &list, err));
     if (!run->arguments.json)
         status = cli_table_end(&list.table, err);
 done:

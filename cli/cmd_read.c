@@ -2,8 +2,8 @@
  * get, count, neighbors: single objects, numbers of rows, and what is reached over edges.
  */
 #include "cli/error.h"
-#include "cli/key.h"
 #include "cli/rows.h"
+#include "store/read/key_text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,13 +179,13 @@ static sluice_status prepare_object(cli_run *run, cli_place *place, found_object
 static sluice_status get_one(cli_run *run, cli_place *place, found_object *object, const char *text, bool *ret_found,
                              sluice_error *err)
 {
-    cli_key key;
+    st_key_values key;
     st_table_reader *reader;
     sluice_status status;
     uint32_t fragment;
     uint64_t position;
     uint64_t row_id;
-    PF_GOTO(status, done, cli_key_parse(object->type, text, &key, err));
+    PF_GOTO(status, done, st_key_parse(object->type, text, &key, err));
     PF_GOTO(status, done, st_table_reader_get(place->snapshot, object->type->table, &reader, err));
     PF_GOTO(status, done, st_table_find_key(reader, key.columns, key.count, 0, ret_found, &fragment, &position, err));
     if (!*ret_found) {
@@ -201,7 +201,7 @@ static sluice_status get_one(cli_run *run, cli_place *place, found_object *objec
     status = run->arguments.json ? cli_rows_add(&object->rows, object->columns, 0, row_id, err)
                                  : print_object(run, &object->rows, object->columns, 0, row_id, err);
 done:
-    cli_key_free(&key);
+    st_key_values_free(&key);
     return status;
 }
 
@@ -260,7 +260,7 @@ static sluice_status print_neighbor(void *context, const st_type_def *type, cons
     reached_nodes *reached = context;
     reached->text.length = 0;
     if (!reached->run->arguments.json) {
-        PF_TRY(cli_key_text(key, key_count, row, &reached->text, err));
+        PF_TRY(st_key_to_text(key, key_count, row, &reached->text, err));
         PF_TRY(cli_table_text(&reached->table, type->name, err));
         PF_TRY(cli_table_cell(&reached->table, reached->text.data, reached->text.length, err));
         return cli_table_number(&reached->table, depth, err);
@@ -271,7 +271,7 @@ static sluice_status print_neighbor(void *context, const st_type_def *type, cons
     st_json_name(&document.json, "type");
     st_json_text(&document.json, type->name);
     st_json_name(&document.json, "key");
-    sluice_status status = cli_key_json(key, key_count, row, &reached->text, err);
+    sluice_status status = st_key_to_json(key, key_count, row, &reached->text, err);
     st_json_raw(&document.json, (const char *)reached->text.data, reached->text.length);
     st_json_name(&document.json, "depth");
     st_json_unsigned(&document.json, depth);
@@ -282,7 +282,7 @@ static sluice_status print_neighbor(void *context, const st_type_def *type, cons
     return status;
 }
 
-static sluice_status neighbors_of(cli_run *run, cli_place *place, const cli_key *key, const st_type_def *type,
+static sluice_status neighbors_of(cli_run *run, cli_place *place, const st_key_values *key, const st_type_def *type,
                                   sluice_error *err)
 {
     static const st_direction directions[] = {ST_OUT, ST_IN, ST_BOTH};
@@ -322,7 +322,7 @@ static sluice_status run_neighbors(cli_run *run, sluice_error *err)
 {
     const st_type_def *type;
     cli_place place;
-    cli_key key = {0};
+    st_key_values key = {0};
     st_table_reader *reader;
     bool found;
     uint32_t fragment;
@@ -332,7 +332,7 @@ static sluice_status run_neighbors(cli_run *run, sluice_error *err)
             cli_open_snapshot(run, cli_text_or(run, NEIGHBORS_BRANCH, NULL), cli_text_or(run, NEIGHBORS_AT, NULL),
                               &place, err));
     PF_GOTO(status, done, st_snapshot_type(place.snapshot, run->arguments.operands[1], &type, err));
-    PF_GOTO(status, done, cli_key_parse(type, run->arguments.operands[2], &key, err));
+    PF_GOTO(status, done, st_key_parse(type, run->arguments.operands[2], &key, err));
     PF_GOTO(status, done, st_table_reader_get(place.snapshot, type->table, &reader, err));
     PF_GOTO(status, done, st_table_find_key(reader, key.columns, key.count, 0, &found, &fragment, &position, err));
     if (found)
@@ -341,7 +341,7 @@ static sluice_status run_neighbors(cli_run *run, sluice_error *err)
         status = pf_fail_private(err, SLUICE_NOT_FOUND, "the node is not there", "%s %s: not found", type->name,
                                  run->arguments.operands[2]);
 done:
-    cli_key_free(&key);
+    st_key_values_free(&key);
     cli_close_snapshot(&place);
     return status;
 }

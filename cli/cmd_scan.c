@@ -4,9 +4,9 @@
  * Without --order-by rows stream, however many there are. With it the chosen rows are kept in memory, sorted, and
  * printed.
  */
-#include "cli/filter.h"
 #include "cli/rows.h"
 #include "platform/check.h"
+#include "store/read/filter.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ typedef struct scan_plan {
     const st_column_spec **printed_specs;
     const st_column **columns;         /* of the batch at hand, by layout */
     const st_column **printed_columns; /* the same, as printed */
-    cli_filter *filter;
+    st_filter *filter;
     cli_rows rows;
     uint64_t left; /* of the limit */
 } scan_plan;
@@ -53,7 +53,7 @@ static void free_scan(scan_plan *scan)
     free(scan->printed_specs);
     free(scan->columns);
     free(scan->printed_columns);
-    cli_filter_free(scan->filter);
+    st_filter_free(scan->filter);
     cli_rows_free(&scan->rows);
 }
 
@@ -138,8 +138,8 @@ static sluice_status prepare(cli_run *run, cli_place *place, scan_plan *scan, sl
         scan->printed_specs[i] = &scan->specs[scan->printed[i]];
     }
     if (where->given) {
-        PF_TRY(cli_filter_parse(where->text, scan->specs, scan->spec_count, &scan->filter, err));
-        cli_filter_mark(scan->filter, scan->needed);
+        PF_TRY(st_filter_parse(where->text, scan->specs, scan->spec_count, &scan->filter, err));
+        st_filter_mark(scan->filter, scan->needed);
     }
     for (uint32_t i = 0; i < scan->spec_count; i++) {
         if (cli_option_value(run, SCAN_ORDER)->given && is_sort_column(scan, i))
@@ -198,7 +198,7 @@ static sluice_status walk(cli_place *place, scan_plan *scan, bool limited, row_f
         for (uint64_t row = 0; row < batch->rows; row++) {
             if (limited && scan->left == 0)
                 goto done;
-            if (!scan->filter || cli_filter_meets(scan->filter, scan->columns, row))
+            if (!scan->filter || st_filter_meets(scan->filter, scan->columns, row))
                 PF_GOTO(status, done, each(context, scan, row, batch->row_ids[row], err));
         }
     }
@@ -245,7 +245,7 @@ static int order_of_rows(const void *a, const void *b, void *context)
     int order = 0;
     for (uint32_t i = 0; i < kept->scan->spec_count; i++) {
         const st_column *column = &kept->views[i];
-        if (is_sort_column(kept->scan, i) && cli_compare(column, row_a, column, row_b, &order) && order != 0)
+        if (is_sort_column(kept->scan, i) && st_value_compare(column, row_a, column, row_b, &order) && order != 0)
             return order;
     }
     const uint64_t *ids = row_ids_of(kept);

@@ -52,7 +52,5 @@ void cli_rows_free(cli_rows *rows); /* safe on a zeroed one */
 
 /* Does the type show _row_id? */
 bool cli_has_row_id(const st_type_def *type);
-/* The order of two values of one type: false when there is none (NaN). Nulls come last. */
-bool cli_compare(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b, int *ret_order);
 
 #endif

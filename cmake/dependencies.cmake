@@ -13,9 +13,11 @@ find_package(roaring REQUIRED CONFIG) # the one that Debian ships without a pkg-
 add_library(sluice_external INTERFACE)
 target_link_libraries(sluice_external INTERFACE PkgConfig::CJSON PkgConfig::UUID PkgConfig::XXHASH PkgConfig::CRYPTO
   PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZ4 PkgConfig::PCRE2 roaring::roaring m)
+# The allocator is the program's: a library never chooses one for the process that it is in.
+add_library(sluice_allocator INTERFACE)
 if(SLUICE_JEMALLOC AND NOT SLUICE_SANITIZE)
   pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
-  target_link_libraries(sluice_external INTERFACE PkgConfig::JEMALLOC)
+  target_link_libraries(sluice_allocator INTERFACE PkgConfig::JEMALLOC)
   target_compile_definitions(sluice_external INTERFACE SLUICE_JEMALLOC=1)
 else()
   target_compile_definitions(sluice_external INTERFACE SLUICE_JEMALLOC=0)

@@ -21,7 +21,7 @@ function(sluice_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/main.c)
   add_library(sluice_${folder} STATIC ${sources}) # everything but main, so that tests can link it
-  target_link_libraries(sluice_${folder} PUBLIC ${ARG_DEPENDS} PRIVATE sluice_options)
+  target_link_libraries(sluice_${folder} PUBLIC ${ARG_DEPENDS} sluice_allocator PRIVATE sluice_options)
   add_executable(${name} ${folder}/main.c)
   target_link_libraries(${name} PRIVATE sluice_${folder} sluice_options)
   install(TARGETS ${name} RUNTIME DESTINATION bin)

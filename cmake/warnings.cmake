@@ -5,7 +5,8 @@ target_compile_definitions(sluice_options INTERFACE _GNU_SOURCE SLUICE_FAILPOINT
 target_compile_options(sluice_options INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wcast-qual -Wwrite-strings -Wstrict-prototypes -Wmissing-prototypes
   -Wold-style-definition -Wundef -Wvla -Wformat=2 -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough
-  -Wswitch-enum -fno-common -fstack-protector-strong -fno-strict-aliasing)
+  -Wswitch-enum -fno-common -fstack-protector-strong -fno-strict-aliasing
+  -fno-semantic-interposition)
 target_include_directories(sluice_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)

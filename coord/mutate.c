@@ -72,6 +72,7 @@ sluice_status co_mutate_text(st_graph *graph, const co_mutate_options *options, 
     co_request request = {.branch = options->branch ? options->branch : "main",
                           .operation = options->operation,
                           .operation_given = !pf_id_is_nil(&options->operation),
+                          .actor = options->actor,
                           .message = options->message,
                           .if_head = options->if_head};
     const co_writer writer = {.adapter = &ad_mutate, .context = &job, .plan = mut_plan};

@@ -21,6 +21,7 @@ typedef struct co_mutate_options {
     pf_id operation; /* nil: none given */
     pf_id if_head;
     const char *message;
+    const char *actor; /* NULL: "cli" */
 } co_mutate_options;
 
 typedef struct co_mutate_result {

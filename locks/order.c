@@ -1,8 +1,8 @@
 /*
- * What this process holds, in a small fixed list, and the check before each wait (see locks/order.h).
+ * What this thread holds, in a small fixed list, and the check before each wait (see locks/order.h).
  *
- * The list is private to the process; a forked child starts with its parent's, which is right for what is inherited on
- * purpose. No allocation, no lock: it is used inside latches and after a death.
+ * The list is private to the thread, as every handle is; a forked child starts with its parent's, which is right for
+ * what is inherited on purpose. No allocation, no lock: it is used inside latches and after a death.
  */
 #include "locks/order.h"
 #include "platform/check.h"
@@ -20,8 +20,8 @@ typedef struct held {
     uint64_t detail;
 } held;
 
-static held list[HELD_MAX];
-static unsigned count;
+static _Thread_local held list[HELD_MAX];
+static _Thread_local unsigned count;
 
 static void abort_on_disorder(lk_rank have, lk_rank wanted)
 {

@@ -17,6 +17,7 @@
 #if SLUICE_JEMALLOC
 #include <jemalloc/jemalloc.h>
 #include <sys/types.h>
+#pragma weak mallctl /* the library comes without the allocator */
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
@@ -107,6 +108,8 @@ static void give_back_promptly(void)
 {
 #if SLUICE_JEMALLOC
     ssize_t at_once = 0;
+    if (!mallctl)
+        return;
     (void)mallctl("arenas.dirty_decay_ms", NULL, NULL, &at_once, sizeof at_once);
     (void)mallctl("arenas.muzzy_decay_ms", NULL, NULL, &at_once, sizeof at_once);
     (void)mallctl("arena.0.dirty_decay_ms", NULL, NULL, &at_once, sizeof at_once);

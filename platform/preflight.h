@@ -42,6 +42,10 @@ sluice_status pf_preflight_classify(const char *path, pf_access access, pf_files
  * denies nothing. */
 sluice_status pf_preflight_probe(const char *parent, const char *evidence_folder, sluice_error *err);
 
+/* From here on this process probes locks against itself, by a second description, and forks no child for it: for a
+ * library in somebody else's process. */
+void pf_preflight_without_children(void);
+
 /* What the last probe of the mount below `path` measured; NOT_FOUND without evidence. */
 typedef struct pf_evidence {
     uint64_t sync_us; /* the quicker of its two file syncs */

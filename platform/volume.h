@@ -71,6 +71,12 @@ void pf_volume_set_fence(pf_volume *volume, bool (*allowed)(void *context), void
 const pf_counters *pf_volume_counters(const pf_volume *volume);
 void pf_volume_counters_reset(pf_volume *volume);
 bool pf_volume_is_sim(const pf_volume *volume);
+/* From here on a child that this process forks has none of the volume's descriptors: they are closed in it before fork
+ * returns, so that it keeps no lock of this process alive. There the volume and its files are good for closing only.
+ * (Nothing happens in children made past the C library, by a bare clone.) */
+void pf_volume_leave_to_parent(pf_volume *volume);
+/* Is this process such a child? */
+bool pf_volume_is_left(const pf_volume *volume);
 
 /* ---- names ---- */
 

@@ -57,6 +57,7 @@ struct pf_volume { /* first member of each implementation's own */
     const pf_volume_ops *ops;
     pf_access access;
     bool simulated;
+    bool left; /* this process is a forked child, and the volume its parent's */
     uint32_t open_files;
     bool (*allowed)(void *context);
     void *allowed_context;

@@ -12,6 +12,8 @@
 #define PF_FILE_MODE   0600u
 #define PF_FOLDER_MODE 0700u
 
+typedef struct pf_posix_file pf_posix_file;
+
 typedef struct pf_posix_volume {
     pf_volume base;
     int root;   /* the folder itself, open for reading: every path is resolved beneath it */
@@ -19,12 +21,16 @@ typedef struct pf_posix_volume {
     dev_t device;
     ino_t inode;
     uid_t owner;
+    bool guarded; /* volume_posix_fork.c; then listed there, with all of its files: */
+    struct pf_posix_volume *next, *previous;
+    pf_posix_file *files;
 } pf_posix_volume;
 
-typedef struct pf_posix_file {
+struct pf_posix_file {
     pf_file base;
     int fd;
-} pf_posix_file;
+    pf_posix_file *next, *previous; /* of a guarded volume */
+};
 
 extern const pf_volume_ops pf_posix_ops;
 
@@ -51,6 +57,15 @@ sluice_status pf_posix_set_mode(int fd, mode_t mode, const char *path, sluice_er
  * and then nothing is left of it. */
 int pf_posix_make_folder_at(int parent, const char *name);
 void pf_posix_fill_stat(const struct stat *from, pf_stat *ret_stat);
+/* ---- volume_posix_fork.c ---- */
+
+/* Around the making of a descriptor that may come to hold locks, until it is listed: no fork falls in between. */
+void pf_posix_fork_hold(const pf_posix_volume *volume);
+void pf_posix_fork_allow(const pf_posix_volume *volume);
+void pf_posix_fork_list(pf_posix_file *file); /* between the two */
+void pf_posix_fork_unlist_file(pf_posix_file *file);
+void pf_posix_fork_unlist(pf_posix_volume *volume);
+
 /* The operations, by file. */
 sluice_status pf_posix_check_identity(pf_volume *volume, sluice_error *err);
 sluice_status pf_posix_sync_name(pf_volume *volume, sluice_error *err);

@@ -44,11 +44,12 @@ static sluice_status file_from(pf_volume *volume, const char *path, pf_access ac
         return status;
     }
     file->fd = fd;
+    pf_posix_fork_list(file);
     *ret_file = &file->base;
     return SLUICE_OK;
 }
 
-sluice_status pf_posix_create(pf_volume *volume, const char *path, pf_file **ret_file, sluice_error *err)
+static sluice_status create(pf_volume *volume, const char *path, pf_file **ret_file, sluice_error *err)
 {
     sluice_status status;
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS);
@@ -62,6 +63,14 @@ sluice_status pf_posix_create(pf_volume *volume, const char *path, pf_file **ret
         status = file_from(volume, path, PF_WRITE, fd, ret_file, err);
     if (status != SLUICE_OK)
         (void)pf_posix_ops.remove(volume, path, NULL);
+    return status;
+}
+
+sluice_status pf_posix_create(pf_volume *volume, const char *path, pf_file **ret_file, sluice_error *err)
+{
+    pf_posix_fork_hold(pf_posix_of(volume));
+    sluice_status status = create(volume, path, ret_file, err);
+    pf_posix_fork_allow(pf_posix_of(volume));
     return status;
 }
 
@@ -85,8 +94,8 @@ static sluice_status check_opened(const pf_posix_volume *volume, int fd, const c
     return SLUICE_OK;
 }
 
-sluice_status pf_posix_open(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file,
-                            sluice_error *err)
+static sluice_status open_file(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file,
+                               sluice_error *err)
 {
     sluice_status status;
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, (access == PF_WRITE ? O_RDWR : O_RDONLY) | OPEN_FLAGS);
@@ -101,13 +110,25 @@ sluice_status pf_posix_open(pf_volume *volume, const char *path, pf_access acces
     return file_from(volume, path, access, fd, ret_file, err);
 }
 
+sluice_status pf_posix_open(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file,
+                            sluice_error *err)
+{
+    pf_posix_fork_hold(pf_posix_of(volume));
+    sluice_status status = open_file(volume, path, access, ret_file, err);
+    pf_posix_fork_allow(pf_posix_of(volume));
+    return status;
+}
+
 sluice_status pf_posix_file_close(pf_file *file, sluice_error *err)
 {
     sluice_status status = SLUICE_OK;
 
+    pf_posix_fork_hold(pf_posix_of(file->volume));
+    pf_posix_fork_unlist_file(pf_posix_file_of(file));
     /* The descriptor is gone after any return; EINTR says nothing about the data. */
-    if (close(pf_posix_file_of(file)->fd) != 0 && errno != EINTR)
+    if (pf_posix_file_of(file)->fd >= 0 && close(pf_posix_file_of(file)->fd) != 0 && errno != EINTR)
         status = pf_volume_fail(err, errno, "closing", file->path);
+    pf_posix_fork_allow(pf_posix_of(file->volume));
     pf_file_drop(file);
     return status;
 }

@@ -248,7 +248,9 @@ void pf_posix_close(pf_volume *base)
 {
     pf_posix_volume *volume = pf_posix_of(base);
 
-    (void)close(volume->root);
+    pf_posix_fork_unlist(volume);
+    if (volume->root >= 0)
+        (void)close(volume->root);
     free(volume->path);
     free(volume);
 }

@@ -1,8 +1,8 @@
 /*
  * Batches out by the Arrow C stream interface (see c_stream.h).
  *
- * The memory of a column is that of its builder, which belongs to the array. Every schema and array frees its own parts
- * and releases those of its children that are still there.
+ * The memory of a column is that of its builder, which belongs to the array, or its keeper's, which the array holds.
+ * Every schema and array frees its own parts and releases those of its children that are still there.
  */
 #include "store/arrow/c_stream.h"
 
@@ -90,8 +90,16 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 
 /* ---- arrays ---- */
 
+typedef struct array_memory { /* one of the two */
+    st_column_builder *builder;
+    void *keeper;
+    void (*let_go)(void *keeper);
+} array_memory;
+
 static void release_array(struct ArrowArray *array)
 {
+    array_memory *memory = array->private_data;
+
     for (int64_t i = 0; i < array->n_children; i++) {
         PF_ASSERT(array->children[i]);
         if (array->children[i]->release)
@@ -100,7 +108,11 @@ static void release_array(struct ArrowArray *array)
     }
     free(array->children);
     free(array->buffers);
-    st_column_builder_free(array->private_data);
+    if (memory && memory->keeper)
+        memory->let_go(memory->keeper);
+    if (memory)
+        st_column_builder_free(memory->builder);
+    free(memory);
     array->release = NULL;
 }
 
@@ -121,40 +133,47 @@ static sluice_status fill_array(struct ArrowArray *array, uint64_t length, uint6
     return SLUICE_OK;
 }
 
-/* A column that is no struct, as a copy. */
-static sluice_status copy_flat(struct ArrowArray *array, const st_column_spec *spec, const st_column *column,
-                               sluice_error *err)
+/* A column that is no struct. */
+static sluice_status fill_flat(struct ArrowArray *array, const st_column_spec *spec, const st_column *column,
+                               const st_c_batch *batch, bool kept, sluice_error *err)
 {
     static const _Alignas(ST_COLUMN_ALIGNMENT) uint8_t nothing[ST_COLUMN_ALIGNMENT];
     bool text = column->type == ST_STRING || column->type == ST_BYTES;
-    st_column_builder *builder = NULL;
-    st_column copy;
+    array_memory *memory;
+    st_column view = *column;
 
     PF_ASSERT(array);
     PF_TRY(fill_array(array, column->length, column->nulls, text ? 3 : 2, 0, err));
-    PF_TRY(st_column_builder_new(spec, &builder, err));
-    array->private_data = builder;
-    PF_TRY(st_append_slice(builder, column, 0, column->length, err));
-    st_builder_view(builder, &copy);
-    array->buffers[0] = column->nulls ? copy.validity : NULL;
-    array->buffers[1] = text ? (const void *)copy.offsets : copy.values;
+    array->private_data = memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return pf_fail_memory(err);
+    if (kept) {
+        batch->hold(batch->keeper);
+        *memory = (array_memory){.keeper = batch->keeper, .let_go = batch->let_go};
+    } else {
+        PF_TRY(st_column_builder_new(spec, &memory->builder, err));
+        PF_TRY(st_append_slice(memory->builder, column, 0, column->length, err));
+        st_builder_view(memory->builder, &view);
+    }
+    array->buffers[0] = column->nulls ? view.validity : NULL;
+    array->buffers[1] = text ? (const void *)view.offsets : view.values;
     if (text)
-        array->buffers[2] = copy.data;
+        array->buffers[2] = view.data;
     for (int64_t i = 1; i < array->n_buffers; i++) /* readers want a pointer also where there is nothing */
         if (!array->buffers[i])
             array->buffers[i] = nothing;
     return SLUICE_OK;
 }
 
-static sluice_status copy_column(struct ArrowArray *array, const st_column_spec *spec, const st_column *column,
-                                 sluice_error *err)
+static sluice_status fill_column(struct ArrowArray *array, const st_column_spec *spec, const st_column *column,
+                                 const st_c_batch *batch, bool kept, sluice_error *err)
 {
     PF_ASSERT(array);
     if (spec->type != ST_STRUCT)
-        return copy_flat(array, spec, column, err);
+        return fill_flat(array, spec, column, batch, kept, err);
     PF_TRY(fill_array(array, column->length, 0, 1, spec->child_count, err));
     for (uint32_t m = 0; m < spec->child_count; m++)
-        PF_TRY(copy_flat(array->children[m], &spec->children[m], &column->children[m], err));
+        PF_TRY(fill_flat(array->children[m], &spec->children[m], &column->children[m], batch, kept, err));
     return SLUICE_OK;
 }
 
@@ -166,19 +185,20 @@ static int errno_of(sluice_status status)
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 {
     out_stream *from = stream->private_data;
-    const st_column *columns = NULL;
+    st_c_batch batch = {0};
     sluice_status status;
 
     out->release = NULL;
     pf_error_clear(&from->error);
-    status = from->batches.next(from->batches.context, &columns, &from->error);
+    status = from->batches.next(from->batches.context, &batch, &from->error);
     if (status != SLUICE_OK)
         return errno_of(status);
-    if (!columns)
+    if (!batch.columns)
         return 0;
-    status = fill_array(out, from->count ? columns[0].length : 0, 0, 1, from->count, &from->error);
+    status = fill_array(out, batch.rows, 0, 1, from->count, &from->error);
     for (uint32_t i = 0; i < from->count && status == SLUICE_OK; i++)
-        status = copy_column(out->children[i], &from->specs[i], &columns[i], &from->error);
+        status = fill_column(out->children[i], &from->specs[i], &batch.columns[i], &batch, batch.kept && batch.kept[i],
+                             &from->error);
     if (status == SLUICE_OK)
         return 0;
     release_array(out);

@@ -6,10 +6,10 @@
  * get_next give out lives on its own: arrays outlive their stream, and children that were moved out of an array outlive
  * the array. A stream is used by one thread at a time.
  *
- * Out: each batch is a copy, so that nothing has to be kept mapped or open for an array that somebody holds. In: a
- * stream is taken over, its arrays are read in place, with their offsets, and each is released before the next one is
- * asked for. Lengths of buffers are not in the interface: what a producer's pointers lead to is trusted, its numbers
- * are not.
+ * Out: a column is given as it lies where its batch says who keeps it there; each such array holds the keeper until it
+ * is released, by whatever thread. Any other is copied. In: a stream is taken over, its arrays are read in place, with
+ * their offsets, and each is released before the next one is asked for. Lengths of buffers are not in the interface:
+ * what a producer's pointers lead to is trusted, its numbers are not.
  */
 #ifndef STORE_ARROW_C_STREAM_H
 #define STORE_ARROW_C_STREAM_H
@@ -19,10 +19,18 @@
 
 /* ---- out ---- */
 
+typedef struct st_c_batch {   /* valid until the next call */
+    const st_column *columns; /* NULL at the end */
+    uint64_t rows;
+    const bool *kept; /* per column: lies with the keeper; NULL: none does */
+    void *keeper;
+    void (*hold)(void *keeper);
+    void (*let_go)(void *keeper); /* any thread; once for each hold */
+} st_c_batch;
+
 typedef struct st_c_batches {
     void *context;
-    /* The columns of the next batch, valid until the next call; *ret_columns NULL at the end. */
-    sluice_status (*next)(void *context, const st_column **ret_columns, sluice_error *err);
+    sluice_status (*next)(void *context, st_c_batch *ret_batch, sluice_error *err);
     void (*close)(void *context); /* with the stream, or when making it fails */
 } st_c_batches;
 

@@ -54,6 +54,9 @@ sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragm
 sluice_status st_fragment_open_at(pf_volume *volume, const char *path, uint64_t table, const st_fragment_info *info,
                                   st_fragment **ret_fragment, sluice_error *err);
 void st_fragment_close(st_fragment *fragment); /* NULL allowed */
+/* One more close is needed to end it. Any thread may do that last one, whatever became of the volume: for columns that
+ * are handed out as they lie in it. */
+void st_fragment_hold(st_fragment *fragment);
 /* About how much memory it takes while it is open, beside what it unpacked. */
 uint64_t st_fragment_memory(const st_fragment *fragment);
 uint32_t st_fragment_batches(const st_fragment *fragment);

@@ -26,6 +26,7 @@ typedef struct stored_batch {
 } stored_batch;
 
 struct st_fragment {
+    unsigned holds; /* besides the first */
     pf_map map;
     uint8_t *copy; /* of one that is attached: what `map` shows, aligned */
     uint64_t footer_at, rows;
@@ -276,9 +277,14 @@ sluice_status st_fragment_open(pf_volume *volume, uint64_t table, const st_fragm
     return st_fragment_open_at(volume, path, table, info, ret_fragment, err);
 }
 
+void st_fragment_hold(st_fragment *fragment)
+{
+    (void)__atomic_add_fetch(&fragment->holds, 1, __ATOMIC_RELAXED);
+}
+
 void st_fragment_close(st_fragment *fragment)
 {
-    if (!fragment)
+    if (!fragment || __atomic_fetch_sub(&fragment->holds, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (uint32_t i = 0; i < fragment->columns; i++)
         st_column_spec_free(&fragment->specs[i]);

@@ -27,7 +27,7 @@ typedef struct leaf {
 static bool hashes_are_forced(void)
 {
 #if SLUICE_FAILPOINTS
-    static int forced = -1;
+    static _Thread_local int forced = -1;
     if (forced < 0) {
         const char *value = getenv("SLUICE_TEST_EQUAL_HASHES");
         forced = value && strcmp(value, "1") == 0;

@@ -34,6 +34,7 @@ struct st_scan {
     uint64_t next_dead; /* index into the fragment's dead positions */
     st_batch batch;
     st_column *views;
+    bool *borrowed; /* views that lie in the fragment */
     uint64_t *row_ids;
     pf_id *commits; /* with_commits */
     uint64_t row_room;
@@ -49,6 +50,7 @@ void st_scan_close(st_scan *scan)
         st_column_builder_free(scan->columns[i].builder);
     free(scan->columns);
     free(scan->views);
+    free(scan->borrowed);
     free(scan->specs);
     st_type_columns_free(scan->layout, scan->layout_count);
     st_table_list_free(&scan->own);
@@ -63,7 +65,8 @@ static sluice_status choose_columns(st_scan *scan, const uint32_t *columns, uint
     scan->columns = calloc((size_t)scan->count + 1, sizeof(*scan->columns));
     scan->views = calloc((size_t)scan->count + 1, sizeof(*scan->views));
     scan->specs = calloc((size_t)scan->count + 1, sizeof(*scan->specs));
-    if (!scan->columns || !scan->views || !scan->specs)
+    scan->borrowed = calloc((size_t)scan->count + 1, sizeof(*scan->borrowed));
+    if (!scan->columns || !scan->views || !scan->specs || !scan->borrowed)
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < scan->count; i++) {
         uint32_t layout = columns ? columns[i] : i;
@@ -202,6 +205,7 @@ static sluice_status copy_living(st_column_builder *builder, const st_column *fr
 static sluice_status fill_column(st_scan *scan, uint32_t i, uint32_t batch, const living *rows, sluice_error *err)
 {
     scan_column *column = &scan->columns[i];
+    scan->borrowed[i] = false;
     if (column->at < 0) {
         PF_TRY(fill_lacking(scan, i, rows->live, err));
         st_builder_view(column->builder, &scan->views[i]);
@@ -212,7 +216,8 @@ static sluice_status fill_column(st_scan *scan, uint32_t i, uint32_t batch, cons
     if (scan->views[i].type != scan->specs[i].type && !widens)
         return pf_fail(err, SLUICE_CORRUPT, "a column of table %llu is of another type than its property",
                        (unsigned long long)scan->type->table);
-    if (rows->dead_count == 0 && !widens)
+    scan->borrowed[i] = rows->dead_count == 0 && !widens;
+    if (scan->borrowed[i])
         return SLUICE_OK;
     st_column from = scan->views[i];
     PF_TRY(own_builder(column, &scan->specs[i], err));
@@ -293,7 +298,9 @@ static sluice_status fill_batch(st_scan *scan, uint32_t batch, const living *row
                              .column_count = scan->count,
                              .row_ids = scan->row_ids,
                              .commits = scan->with_commits ? scan->commits : NULL,
-                             .fragment = scan->next_fragment - 1};
+                             .fragment = scan->next_fragment - 1,
+                             .source = scan->fragment,
+                             .borrowed = scan->borrowed};
     return SLUICE_OK;
 }
 

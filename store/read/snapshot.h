@@ -47,6 +47,8 @@ typedef struct st_batch {
     const uint64_t *row_ids;
     const pf_id *commits; /* that last changed each row; st_scan_open_fragment with all columns only */
     uint32_t fragment;    /* number of the fragment in the table's list */
+    st_fragment *source;  /* where columns lie that are `borrowed`: as long as it is held, they stay */
+    const bool *borrowed; /* per column */
 } st_batch;
 typedef struct st_scan st_scan;
 /* `columns`: indexes into st_type_columns' layout of the type; NULL: all. Rows come in list order, then file order. */
@@ -61,11 +63,21 @@ void st_scan_close(st_scan *scan);
 /* The layout: names and types of the columns that batches have, in order. */
 const st_column_spec *st_scan_specs(const st_scan *scan, uint32_t *ret_count);
 
-/* The same as an Arrow C stream (store/arrow/c_stream.h): one array per batch, a copy of it. With `row_ids`, a column
- * _row_id comes first. Release the stream before the snapshot is closed. */
+/* Rows chosen, as an Arrow C stream (store/arrow/c_stream.h). */
+typedef struct st_stream_options {
+    const char *const *columns; /* by name, in this order; "_row_id" as the first one only; NULL: all */
+    size_t column_count;
+    const char *where; /* a filter (store/read/filter.h); NULL: all rows */
+    uint64_t limit;    /* 0: none */
+    /* The stream's owner: asked before each batch, let go of with the stream, also when making it fails. NULL: none;
+     * then the stream is released before the snapshot is closed. */
+    void *owner;
+    sluice_status (*check)(void *owner, sluice_error *err);
+    void (*release)(void *owner);
+} st_stream_options;
 struct ArrowArrayStream;
-sluice_status st_scan_stream(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
-                             bool row_ids, struct ArrowArrayStream *ret_stream, sluice_error *err);
+sluice_status st_scan_stream(st_snapshot *snapshot, const st_type_def *type, const st_stream_options *options,
+                             struct ArrowArrayStream *ret_stream, sluice_error *err);
 
 /* The fragments of a table, opened once per snapshot: for probes on keys. */
 typedef struct st_table_reader st_table_reader;
@@ -117,6 +129,9 @@ sluice_status st_value_json(const st_column *column, uint64_t row, pf_buffer *bu
  * command line, filters. */
 sluice_status st_value_parse(const st_column_spec *spec, const char *text, size_t length, st_column_builder *builder,
                              sluice_error *err);
+
+/* The order of two values of one type: false when there is none (NaN). Nulls come last. */
+bool st_value_compare(const st_column *a, uint64_t row_a, const st_column *b, uint64_t row_b, int *ret_order);
 
 /* Breadth-first neighbours of a node by scanning the edge tables (adjacency indexes later). `edge` NULL: all types. */
 typedef enum st_direction { ST_OUT, ST_IN, ST_BOTH } st_direction;

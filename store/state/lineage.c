@@ -44,3 +44,45 @@ sluice_status st_lineage_log(st_graph *graph, st_log *log, uint64_t number, st_l
     }
     return pf_fail(err, SLUICE_CORRUPT, "branches that fork from each other without end");
 }
+
+static sluice_status each_of_generation(st_log *log, uint64_t number, uint32_t last, st_lineage_fn *each, void *context,
+                                        bool *stop, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status;
+    PF_GOTO(status, done, st_log_read(log, number, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    uint32_t count = generation.commit_count;
+    if (last != ST_INDEX_LAST && last + 1 < count) /* the branch begins in the middle of it */
+        count = last + 1;
+    for (uint32_t i = count; i > 0 && !*stop; i--)
+        PF_GOTO(status, done, each(context, &generation, i - 1, stop, err));
+done:
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+sluice_status st_lineage_each(st_graph *graph, st_log *log, st_lineage_fn *each, void *context, sluice_error *err)
+{
+    uint64_t end = st_log_end(log).number;
+    uint32_t last = ST_INDEX_LAST;
+    bool stop = false;
+    for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {
+        st_log *parent = NULL;
+        uint64_t fork = 0;
+        uint32_t fork_last = ST_INDEX_LAST;
+        for (uint64_t number = end; number >= st_log_first(log) && number > 0 && !stop; number--)
+            PF_TRY(each_of_generation(log, number, number == end ? last : ST_INDEX_LAST, each, context, &stop, err));
+        if (stop)
+            return SLUICE_OK;
+        PF_TRY(st_lineage_parent(graph, log, &parent, &fork, &fork_last, err));
+        if (!parent)
+            return SLUICE_OK;
+        log = parent;
+        end = fork;
+        last = fork_last;
+    }
+    return pf_fail(err, SLUICE_CORRUPT, "branches that fork from each other without end");
+}

@@ -20,5 +20,9 @@ sluice_status st_lineage_log(st_graph *graph, st_log *log, uint64_t number, st_l
  * its last commit. *ret_parent NULL: there is none, the lineage begins in this log. */
 sluice_status st_lineage_parent(st_graph *graph, st_log *log, st_log **ret_parent, uint64_t *ret_number,
                                 uint32_t *ret_last, sluice_error *err);
+/* Commits of a lineage, newest first, until *stop or the oldest that can still be read. */
+typedef sluice_status st_lineage_fn(void *context, const st_generation *generation, uint32_t index, bool *stop,
+                                    sluice_error *err);
+sluice_status st_lineage_each(st_graph *graph, st_log *log, st_lineage_fn *each, void *context, sluice_error *err);
 
 #endif

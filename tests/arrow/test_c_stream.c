@@ -353,12 +353,12 @@ static void make_columns(own_batches *own)
         st_builder_view(own->builders[c], &own->columns[c]);
 }
 
-static sluice_status next_own(void *context, const st_column **ret_columns, sluice_error *err)
+static sluice_status next_own(void *context, st_c_batch *ret_batch, sluice_error *err)
 {
     own_batches *own = context;
     if (own->left < 0)
         return pf_fail(err, SLUICE_IO, "the disk was cut");
-    *ret_columns = own->left-- > 0 ? own->columns : NULL;
+    *ret_batch = (st_c_batch){.columns = own->left-- > 0 ? own->columns : NULL, .rows = own->columns[0].length};
     return SLUICE_OK;
 }
 

@@ -1,6 +1,6 @@
 /* Rows in the formats of scan and export, the filter of --where, and texts on a terminal. */
-#include "cli/filter.h"
 #include "cli/rows.h"
+#include "store/read/filter.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 #include <stdlib.h>
@@ -152,17 +152,17 @@ static void ends_of_several_members_are_flat_in_csv(void **state)
 /* The ids of the rows that meet the expression, as digits. */
 static void expect_filter(const char *expression, const char *ids)
 {
-    cli_filter *filter = NULL;
+    st_filter *filter = NULL;
     char met[8];
     size_t count = 0;
-    ASSERT_OK(cli_filter_parse(expression, specs, 3, &filter, &err));
+    ASSERT_OK(st_filter_parse(expression, specs, 3, &filter, &err));
     for (uint64_t row = 0; row < 5; row++) {
-        if (cli_filter_meets(filter, columns, row))
+        if (st_filter_meets(filter, columns, row))
             met[count++] = (char)('1' + row);
     }
     met[count] = '\0';
     assert_string_equal(met, ids);
-    cli_filter_free(filter);
+    st_filter_free(filter);
 }
 
 static void comparisons_are_joined_by_and(void **state)
@@ -202,20 +202,20 @@ static void a_filter_that_is_not_understood_is_refused(void **state)
                                         "score = 1 2",
                                         "id = '1' x"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        cli_filter *filter = NULL;
-        ASSERT_FAILS(SLUICE_USAGE, cli_filter_parse(wrong[i], specs, 3, &filter, &err));
+        st_filter *filter = NULL;
+        ASSERT_FAILS(SLUICE_USAGE, st_filter_parse(wrong[i], specs, 3, &filter, &err));
     }
 }
 
 static void a_filter_names_the_columns_that_it_needs(void **state)
 {
     (void)state;
-    cli_filter *filter = NULL;
+    st_filter *filter = NULL;
     bool needed[3] = {false};
-    ASSERT_OK(cli_filter_parse("score > 1 and id = 2", specs, 3, &filter, &err));
-    cli_filter_mark(filter, needed);
+    ASSERT_OK(st_filter_parse("score > 1 and id = 2", specs, 3, &filter, &err));
+    st_filter_mark(filter, needed);
     assert_true(needed[0] && !needed[1] && needed[2]);
-    cli_filter_free(filter);
+    st_filter_free(filter);
 }
 
 static void a_terminal_is_shown_nothing_that_it_acts_on(void **state)

@@ -1,43 +1,109 @@
 #!/usr/bin/env python3
-"""What is installed is enough: the program runs, and a program compiles and links with what pkg-config says."""
+"""What is installed is enough: the program runs; a program of somebody else's finds the library by pkg-config (shared and static)
+and by CMake, compiles as C and as C++, and runs; nothing but sluice_ is visible in it; the examples say what they should."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
-SOURCE = r"""
-#include <sluice/error.h>
-#include <stdio.h>
-int main(void)
-{
-    printf("%s %d\n", sluice_status_name(SLUICE_KEY_CONFLICT), sluice_status_exit(SLUICE_KEY_CONFLICT));
-    return 0;
-}
+SOURCE = os.environ["SLUICE_SOURCE_DIR"]
+BUILD = os.environ["SLUICE_BUILD_DIR"]
+SANITIZED = "asan" in BUILD
+SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
+CC = os.environ.get("CC", "cc")
+
+PEOPLE = """committed 5 objects as generation 2
+3 people; number 2 is {"id":2,"name":"Grace","age":46}
+from number 1:
+  Person 2, 1 away
+  Person 3, 2 away
+40 and older:
+  2 is 46
+  3 is 56
+"""
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.25)
+project(outside LANGUAGES C)
+find_package(sluice 0.1 REQUIRED)
+add_executable(people %s)
+target_link_libraries(people PRIVATE sluice::sluice)
 """
 
 
 def run(*words, **options):
-    return subprocess.run(words, check=True, timeout=120, stdout=subprocess.PIPE, text=True, **options).stdout
+    done = subprocess.run(words, check=False, timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    assert done.returncode == 0, "%s\n%s\n%s" % (" ".join(words), done.stdout, done.stderr)
+    return done.stdout
+
+
+def find(root, name):
+    for folder, _, names in os.walk(root):
+        if name in names:
+            return os.path.join(folder, name)
+    raise AssertionError(name + " is not installed")
+
+
+def check_names(shared, static):
+    visible = [line.split() for line in run("nm", "-D", "--defined-only", shared).splitlines()]
+    names = {words[-1].split("@")[0] for words in visible if words[-2] != "A"}
+    local = {words[-1].split("@")[0] for words in visible if "@@SLUICE_0" in words[-1]}
+    assert names and all(name.startswith("sluice_") for name in names), sorted(names)
+    assert local == names, "not versioned: %s" % sorted(names - local)
+    archived = {line.split()[-1] for line in run("nm", "-g", "--defined-only", static).splitlines() if len(line.split()) == 3}
+    if not SANITIZED:  # it adds names of its own
+        assert archived == names, sorted(archived ^ names)
+    assert names == declared(), sorted(names ^ declared())
+
+
+def declared():
+    """The functions that the public headers declare, as the compiler sees them."""
+    text = run(CC, "-E", "-P", "-I" + os.path.join(SOURCE, "include"), "-include", "sluice/sluice.h", "-x", "c", "/dev/null")
+    import re
+    return set(re.findall(r"\b(sluice_\w+)\(", text))
 
 
 def main():
-    with tempfile.TemporaryDirectory(dir=os.environ["SLUICE_BUILD_DIR"]) as prefix:
-        run("cmake", "--install", os.environ["SLUICE_BUILD_DIR"], "--prefix", prefix)
+    with tempfile.TemporaryDirectory(dir=os.environ.get("SLUICE_TEST_DIR") or BUILD) as top:
+        top = os.path.realpath(top)
+        run("cmake", "--install", BUILD, "--prefix", "/usr", env=dict(os.environ, DESTDIR=top))
+        prefix = os.path.join(top, "usr")
         assert "sluice-graph/1" in run(os.path.join(prefix, "bin/sluice"), "version")
-        pc = next(os.path.join(folder, "sluice.pc") for folder, _, names in os.walk(prefix) if "sluice.pc" in names)
-        with open(pc, encoding="utf-8") as file:
-            text = file.read().split("\n", 1)
-        with open(pc, "w", encoding="utf-8") as file:  # the prefix was chosen when the build was configured
-            file.write("prefix=%s\n%s" % (prefix, text[1]))
-        flags = run("pkg-config", "--cflags", "--libs", pc).split()
-        with open(os.path.join(prefix, "x.c"), "w", encoding="utf-8") as file:
-            file.write(SOURCE)
-        sanitizers = ["-fsanitize=address,undefined"] if "asan" in os.environ["SLUICE_BUILD_DIR"] else []
-        run(os.environ.get("CC", "cc"), "-o", prefix + "/x", prefix + "/x.c", *flags, *sanitizers)
-        assert run(prefix + "/x") == "KEY_CONFLICT 4\n"
+        shared, static = find(prefix, "libsluice.so"), find(prefix, "libsluice.a")
+        check_names(shared, static)
+        pc = find(prefix, "sluice.pc")
+        environment = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(pc), LD_LIBRARY_PATH=os.path.dirname(shared))
+        if not os.path.realpath(top).startswith("/usr"):
+            environment["PKG_CONFIG_ALLOW_SYSTEM_CFLAGS"] = environment["PKG_CONFIG_ALLOW_SYSTEM_LIBS"] = "1"
+        flags = run("pkg-config", "--cflags", "--libs", "sluice", env=environment).split()
+        example = os.path.join(SOURCE, "examples/people.c")
+
+        run(CC, "-Wall", "-Werror", "-o", top + "/shared", example, *flags, *SANITIZERS)
+        assert run(top + "/shared", top + "/g1", env=environment) == PEOPLE
+
+        libraries = run("pkg-config", "--static", "--libs-only-l", "sluice", env=environment).replace("-lsluice", "").split()
+        run(CC, "-o", top + "/static", example, "-I" + os.path.join(prefix, "include"), static, *libraries, *SANITIZERS)
+        assert "libsluice" not in run("ldd", top + "/static")
+        assert run(top + "/static", top + "/g2") == PEOPLE
+
+        os.mkdir(top + "/outside")
+        with open(top + "/outside/CMakeLists.txt", "w", encoding="utf-8") as file:
+            file.write(CMAKE % example)
+        run("cmake", "-S", top + "/outside", "-B", top + "/outside/build", "-DCMAKE_PREFIX_PATH=" + prefix,
+            "-DCMAKE_C_FLAGS=" + " ".join(SANITIZERS))
+        run("cmake", "--build", top + "/outside/build")
+        assert run(top + "/outside/build/people", top + "/g3", env=environment) == PEOPLE
+
+        if shutil.which("c++"):
+            with open(top + "/x.cc", "w", encoding="utf-8") as file:
+                file.write("#include <sluice/sluice.h>\nint main() { return sluice_version()[0] == '0' ? 0 : 1; }\n")
+            run("c++", "-Wall", "-Werror", "-pedantic", "-o", top + "/cxx", top + "/x.cc", *flags, *SANITIZERS)
+            run(top + "/cxx", env=environment)
+
         headers = sorted(os.listdir(os.path.join(prefix, "include/sluice")))
-        assert headers == sorted(n for n in os.listdir(os.path.join(os.environ["SLUICE_SOURCE_DIR"], "include/sluice")))
+        assert headers == sorted(os.listdir(os.path.join(SOURCE, "include/sluice")))
     print("installed, compiled, linked, run")
     return 0
 

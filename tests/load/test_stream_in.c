@@ -157,7 +157,7 @@ static void what_a_scan_hands_out_loads_into_an_equal_type(void **state)
     (void)load_fixture_load(f, "P=p.csv");
     ASSERT_OK(st_snapshot_open(f->graph, NULL, NULL, &snapshot, &err));
     ASSERT_OK(st_snapshot_type(snapshot, "P", &type, &err));
-    ASSERT_OK(st_scan_stream(snapshot, type, NULL, 0, false, &stream, &err));
+    ASSERT_OK(st_scan_stream(snapshot, type, NULL, &stream, &err));
     spool(f, &stream, 3);
     st_snapshot_close(snapshot);
     (void)load_fixture_load(f, "Q=in.arrows");

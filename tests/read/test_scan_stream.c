@@ -29,7 +29,8 @@ static void a_stream_gives_the_living_rows_with_their_ids(void **state)
     (void)rows_publish(fixture, PERSON, &two);
     uint64_t gone[] = {ST_ROW_BLOCK + 0, ST_ROW_BLOCK + 3, ST_ROW_BLOCK + 4, ST_ROW_BLOCK + 5, ST_ROW_BLOCK + 8};
     (void)rows_delete(fixture, PERSON, gone, 5);
-    static const uint32_t projection[] = {1, 0};
+    static const char *const names[] = {"_row_id", "name", "id"};
+    static const st_stream_options projection = {.columns = names, .column_count = 3};
     static const uint64_t ids[] = {1, 2, 6, 7};
     static const int64_t keys[] = {2, 3, 7, 100};
     st_snapshot *snapshot = rows_open(fixture->graph, NULL);
@@ -39,7 +40,7 @@ static void a_stream_gives_the_living_rows_with_their_ids(void **state)
     const char *name;
     uint64_t rows, seen = 0;
     sluice_error err = {0};
-    ASSERT_OK(st_scan_stream(snapshot, rows_type(snapshot, "Person"), projection, 2, true, &stream, &err));
+    ASSERT_OK(st_scan_stream(snapshot, rows_type(snapshot, "Person"), &projection, &stream, &err));
     ASSERT_OK(st_c_input_open(&stream, &input, &err));
     assert_int_equal(st_c_input_columns(input), 3);
     assert_int_equal(st_c_input_field(input, 0, &name)->kind, ST_ARROW_INT);
@@ -74,7 +75,7 @@ static void an_array_outlives_stream_snapshot_and_graph_files(void **state)
     struct ArrowArrayStream stream;
     struct ArrowArray array;
     sluice_error err = {0};
-    ASSERT_OK(st_scan_stream(snapshot, rows_type(snapshot, "Person"), NULL, 0, false, &stream, &err));
+    ASSERT_OK(st_scan_stream(snapshot, rows_type(snapshot, "Person"), NULL, &stream, &err));
     assert_int_equal(stream.get_next(&stream, &array), 0);
     stream.release(&stream);
     st_snapshot_close(snapshot);

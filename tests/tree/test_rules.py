@@ -19,6 +19,7 @@ MODULES = {  # what each folder may include, besides itself and include/sluice
     "adapters": ("store", "shm", "locks", "platform"),
     "worker": ("store", "shm", "locks", "platform"),
     "coord": ("adapters", "worker", "store", "shm", "locks", "platform"),
+    "lib": ("coord", "adapters", "worker", "store", "shm", "locks", "platform"),
     "cli": ("coord", "adapters", "worker", "store", "shm", "locks", "platform"),
 }
 ADAPTERS = ("load", "mutate", "merge", "schema", "optimize", "index", "revert")

@@ -26,10 +26,10 @@ void wk_group_clear(wk_group *group, bool exact)
     group->exact = exact;
 }
 
-/* A hash that nobody outside this process can predict: seeded anew in each. */
+/* A hash that nobody outside this process can predict: seeded anew in each (and in each thread). */
 static sluice_status strong_hash(wk_group *group, const wk_key *key, uint64_t *ret_hash, sluice_error *err)
 {
-    static uint64_t seed;
+    static _Thread_local uint64_t seed;
 
     if (seed == 0)
         seed = pf_random_u64() | 1;

@@ -1,13 +1,13 @@
 /*
- * Keys as text (see cli/key.h).
+ * Keys as text (see store/read/key_text.h).
  */
-#include "cli/key.h"
+#include "store/read/key_text.h"
 #include "store/format/json.h"
 #include <string.h>
 
 static const st_column_spec row_id_spec = {.name = NULL, .type = ST_ROW_ID};
 
-static sluice_status add_member(const st_type_def *type, cli_key *key, const char *text, size_t length,
+static sluice_status add_member(const st_type_def *type, st_key_values *key, const char *text, size_t length,
                                 sluice_error *err)
 {
     st_column_spec spec = row_id_spec;
@@ -47,7 +47,7 @@ static const char *behind_string(const char *at)
 }
 
 /* Numbers are taken by their digits, since cJSON keeps them as doubles. */
-static sluice_status add_element(const st_type_def *type, cli_key *key, const cJSON *item, const char **at,
+static sluice_status add_element(const st_type_def *type, st_key_values *key, const cJSON *item, const char **at,
                                  sluice_error *err)
 {
     *at += strspn(*at, " \t\r\n[,");
@@ -62,12 +62,13 @@ static sluice_status add_element(const st_type_def *type, cli_key *key, const cJ
     return add_member(type, key, start, (size_t)(*at - start), err);
 }
 
-static sluice_status parse_array(const st_type_def *type, const char *text, cli_key *key, sluice_error *err)
+static sluice_status parse_array(const st_type_def *type, const char *text, st_key_values *key, sluice_error *err)
 {
     cJSON *document = NULL;
     const char *at = text;
+    int members = type->key_count > 0 ? (int)type->key_count : 1;
     sluice_status status = st_json_parse(text, strlen(text), &document, err);
-    if (status != SLUICE_OK || !cJSON_IsArray(document) || cJSON_GetArraySize(document) != (int)type->key_count)
+    if (status != SLUICE_OK || !cJSON_IsArray(document) || cJSON_GetArraySize(document) != members)
         status = fail_members(type, err);
     for (const cJSON *item = document ? document->child : NULL; item && status == SLUICE_OK; item = item->next)
         status = add_element(type, key, item, &at, err);
@@ -75,14 +76,39 @@ static sluice_status parse_array(const st_type_def *type, const char *text, cli_
     return status;
 }
 
-sluice_status cli_key_parse(const st_type_def *type, const char *text, cli_key *ret_key, sluice_error *err)
+static sluice_status refuse_edges(const st_type_def *type, sluice_error *err)
 {
-    *ret_key = (cli_key){0};
-    if (type->edge) {
-        pf_fail_private(err, SLUICE_USAGE, "edges are not looked up by one key", "%s is a type of edges", type->name);
-        pf_hint(err, "sluice scan GRAPH %s --where \"from = KEY and to = KEY\"", type->name);
-        return SLUICE_USAGE;
-    }
+    if (!type->edge)
+        return SLUICE_OK;
+    pf_fail_private(err, SLUICE_USAGE, "edges are not looked up by one key", "%s is a type of edges", type->name);
+    pf_hint(err, "sluice scan GRAPH %s --where \"from = KEY and to = KEY\"", type->name);
+    return SLUICE_USAGE;
+}
+
+sluice_status st_key_parse_json(const st_type_def *type, const char *json, size_t length, st_key_values *ret_key,
+                                sluice_error *err)
+{
+    pf_buffer text = {0};
+    sluice_status status;
+    bool list = type->key_count > 1;
+    *ret_key = (st_key_values){0};
+    PF_TRY(refuse_edges(type, err));
+    if (memchr(json, '\0', length))
+        return pf_fail(err, SLUICE_USAGE, "a key has a character U+0000");
+    if (!list)
+        PF_GOTO(status, done, pf_buffer_append(&text, "[", 1, err));
+    PF_GOTO(status, done, pf_buffer_append(&text, json, length, err));
+    PF_GOTO(status, done, pf_buffer_append(&text, list ? "" : "]", list ? 1 : 2, err)); /* and its end */
+    status = parse_array(type, (const char *)text.data, ret_key, err);
+done:
+    pf_buffer_free(&text);
+    return status;
+}
+
+sluice_status st_key_parse(const st_type_def *type, const char *text, st_key_values *ret_key, sluice_error *err)
+{
+    *ret_key = (st_key_values){0};
+    PF_TRY(refuse_edges(type, err));
     if (type->key_count <= 1)
         return add_member(type, ret_key, text, strlen(text), err);
     if (text[0] == '[')
@@ -98,15 +124,15 @@ sluice_status cli_key_parse(const st_type_def *type, const char *text, cli_key *
     }
 }
 
-void cli_key_free(cli_key *key)
+void st_key_values_free(st_key_values *key)
 {
     for (uint32_t i = 0; i < ST_KEY_MEMBERS_MAX; i++)
         st_column_builder_free(key->builders[i]);
-    *key = (cli_key){0};
+    *key = (st_key_values){0};
 }
 
-sluice_status cli_key_text(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,
-                           sluice_error *err)
+sluice_status st_key_to_text(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,
+                             sluice_error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0)
@@ -116,8 +142,8 @@ sluice_status cli_key_text(const st_column *const *columns, uint32_t count, uint
     return SLUICE_OK;
 }
 
-sluice_status cli_key_json(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,
-                           sluice_error *err)
+sluice_status st_key_to_json(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,
+                             sluice_error *err)
 {
     if (count == 1)
         return st_value_json(columns[0], row, buffer, err);

@@ -1,10 +1,9 @@
 /*
- * Parsing and evaluating `--where` (see cli/filter.h).
+ * Parsing and evaluating filters (see store/read/filter.h).
  */
-#include "cli/filter.h"
-#include "cli/options.h"
-#include "cli/rows.h"
+#include "store/read/filter.h"
 #include "platform/check.h"
+#include "store/schema/nearest.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +19,12 @@ typedef struct filter_clause {
     st_column view;
 } filter_clause;
 
-struct cli_filter {
+struct st_filter {
     filter_clause clauses[CLAUSES_MAX];
     uint32_t count;
 };
 
-void cli_filter_free(cli_filter *filter)
+void st_filter_free(st_filter *filter)
 {
     if (!filter)
         return;
@@ -43,10 +42,10 @@ static const char *skip_blanks(const char *at)
 
 static sluice_status fail_at(const char *whole, const char *at, const char *wanted, sluice_error *err)
 {
-    pf_fail_private(err, SLUICE_USAGE, "--where is not understood", "--where: %s is wanted at \"%.40s\"", wanted,
+    pf_fail_private(err, SLUICE_USAGE, "the filter is not understood", "filter: %s is wanted at \"%.40s\"", wanted,
                     *at ? at : "its end");
     (void)whole;
-    pf_hint(err, "for example: --where \"age >= 18 and name != 'Ada'\"");
+    pf_hint(err, "for example: age >= 18 and name != 'Ada'");
     return SLUICE_USAGE;
 }
 
@@ -63,7 +62,7 @@ static sluice_status take_word(const char **at, char quote, const char *stops, p
             PF_TRY(pf_buffer_append(word, from, 1, err));
         }
         if (*from != quote)
-            return pf_fail(err, SLUICE_USAGE, "--where: a quote is not closed");
+            return pf_fail(err, SLUICE_USAGE, "filter: a quote is not closed");
         *at = from + 1;
     } else {
         size_t length = strcspn(from, stops);
@@ -127,22 +126,18 @@ static sluice_status take_literal(const char **at, pf_buffer *word, bool *ret_qu
 static sluice_status find_column(const char *name, const st_column_spec *specs, uint32_t count, uint32_t *ret_column,
                                  sluice_error *err)
 {
-    const char *nearest = NULL;
-    uint32_t best = UINT32_MAX;
-    uint32_t distance;
+    st_nearest nearest;
+    st_nearest_begin(&nearest, name);
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(specs[i].name, name) == 0) {
             *ret_column = i;
             return SLUICE_OK;
         }
-        if (cli_is_near(name, specs[i].name, &distance) && distance < best) {
-            best = distance;
-            nearest = specs[i].name;
-        }
+        st_nearest_offer(&nearest, specs[i].name);
     }
-    pf_fail_private(err, SLUICE_USAGE, "--where names an unknown column", "--where: no column \"%s\"", name);
-    if (nearest)
-        pf_hint(err, "did you mean %s?", nearest);
+    pf_fail_private(err, SLUICE_USAGE, "the filter names an unknown column", "filter: no column \"%s\"", name);
+    if (nearest.best)
+        pf_hint(err, "did you mean %s?", nearest.best);
     return SLUICE_USAGE;
 }
 
@@ -154,23 +149,23 @@ static sluice_status set_value(filter_clause *clause, const st_column_spec *spec
     if (clause->null)
         return clause->relation == EQUAL || clause->relation == NOT_EQUAL
                    ? SLUICE_OK
-                   : pf_fail(err, SLUICE_USAGE, "--where: null compares only by = and !=");
+                   : pf_fail(err, SLUICE_USAGE, "filter: null compares only by = and !=");
     if (spec->type == ST_STRUCT)
-        return pf_fail(err, SLUICE_USAGE, "--where: an end with a key of several members cannot be compared");
+        return pf_fail(err, SLUICE_USAGE, "filter: an end with a key of several members cannot be compared");
     PF_TRY(st_column_builder_new(spec, &clause->value, err));
     if (st_value_parse(spec, text, literal->length - 1, clause->value, err) != SLUICE_OK)
-        return pf_fail_private(err, SLUICE_USAGE, "a literal of --where has another type",
-                               "--where: column %s: \"%s\" is not a %s", spec->name, text, st_type_name(spec->type));
+        return pf_fail_private(err, SLUICE_USAGE, "a literal of the filter has another type",
+                               "filter: column %s: \"%s\" is not a %s", spec->name, text, st_type_name(spec->type));
     st_builder_view(clause->value, &clause->view);
     return SLUICE_OK;
 }
 
-static sluice_status take_clause(cli_filter *filter, const char *whole, const char **at, const st_column_spec *specs,
+static sluice_status take_clause(st_filter *filter, const char *whole, const char **at, const st_column_spec *specs,
                                  uint32_t count, pf_buffer *word, sluice_error *err)
 {
     bool quoted;
     if (filter->count == CLAUSES_MAX)
-        return pf_fail(err, SLUICE_USAGE, "--where: more than %u comparisons", CLAUSES_MAX);
+        return pf_fail(err, SLUICE_USAGE, "filter: more than %u comparisons", CLAUSES_MAX);
     filter_clause *clause = &filter->clauses[filter->count++];
     PF_TRY(take_word(at, '"', "=!<> \t\n", word, &quoted, err));
     if (word->length == 1)
@@ -184,13 +179,13 @@ static sluice_status take_clause(cli_filter *filter, const char *whole, const ch
     return set_value(clause, &specs[clause->column], word, quoted, err);
 }
 
-sluice_status cli_filter_parse(const char *text, const st_column_spec *specs, uint32_t count, cli_filter **ret_filter,
-                               sluice_error *err)
+sluice_status st_filter_parse(const char *text, const st_column_spec *specs, uint32_t count, st_filter **ret_filter,
+                              sluice_error *err)
 {
     const char *at = text;
     pf_buffer word = {0};
     sluice_status status;
-    cli_filter *filter = calloc(1, sizeof *filter);
+    st_filter *filter = calloc(1, sizeof *filter);
     if (!filter)
         return pf_fail_memory(err);
     for (;;) {
@@ -207,12 +202,12 @@ sluice_status cli_filter_parse(const char *text, const st_column_spec *specs, ui
     *ret_filter = filter;
     filter = NULL;
 done:
-    cli_filter_free(filter);
+    st_filter_free(filter);
     pf_buffer_free(&word);
     return status;
 }
 
-void cli_filter_mark(const cli_filter *filter, bool *needed)
+void st_filter_mark(const st_filter *filter, bool *needed)
 {
     for (uint32_t i = 0; i < filter->count; i++)
         needed[filter->clauses[i].column] = true;
@@ -226,7 +221,7 @@ static bool clause_meets(const filter_clause *clause, const st_column *column, u
         return null == (clause->relation == EQUAL);
     if (null)
         return false;
-    if (!cli_compare(column, row, &clause->view, 0, &order))
+    if (!st_value_compare(column, row, &clause->view, 0, &order))
         return clause->relation == NOT_EQUAL;
     switch (clause->relation) {
     case EQUAL:
@@ -245,7 +240,7 @@ static bool clause_meets(const filter_clause *clause, const st_column *column, u
     return false;
 }
 
-bool cli_filter_meets(const cli_filter *filter, const st_column *const *columns, uint64_t row)
+bool st_filter_meets(const st_filter *filter, const st_column *const *columns, uint64_t row)
 {
     for (uint32_t i = 0; i < filter->count; i++) {
         if (!clause_meets(&filter->clauses[i], columns[filter->clauses[i].column], row))
