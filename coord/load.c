@@ -70,13 +70,16 @@ static sluice_status open_input(load_spec *spec, uint32_t number, sluice_error *
 {
     const co_load_input *given = &spec->options->inputs[number];
     load_input *input = &spec->inputs[number];
+    wk_dialect dialect = spec->options->dialect;
 
     input->type = given->type;
     input->path = given->path;
-    PF_TRY(wk_dialect_resolve(&spec->options->dialect, given->path, &input->dialect, &input->format, &input->packing,
-                              err));
+    if (given->format)
+        dialect.format = given->format;
+    PF_TRY(wk_dialect_resolve(&dialect, given->path, &input->dialect, &input->format, &input->packing, err));
     find_header(spec, number);
-    PF_TRY(pf_input_open(given->path, &input->file, err));
+    PF_TRY(given->scratch ? pf_scratch_input(given->scratch, given->path, &input->file, err)
+                          : pf_input_open(given->path, &input->file, err));
     for (uint32_t i = 0; i < number; i++)
         if (pf_input_is_same_stream(spec->inputs[i].file, input->file))
             return pf_fail_private(err, SLUICE_USAGE, "a stream is given as two inputs",
@@ -368,10 +371,33 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     return status;
 }
 
+typedef struct onlooker { /* of a load in this process */
+    const co_load_options *options;
+    int64_t started;
+} onlooker;
+
+static void tell_progress(void *observer, const wk_progress *progress)
+{
+    const onlooker *looks = observer;
+    looks->options->progress(looks->options->progress_context, progress,
+                             (pf_monotonic_ns() - looks->started) / 1000000);
+}
+
+static bool ask_cancelled(void *observer)
+{
+    const onlooker *looks = observer;
+    return looks->options->cancelled(looks->options->progress_context);
+}
+
 static sluice_status run_here(const wk_job *job, load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
-    (void)spec;
-    return wk_run_inline(job, ret_answer, err);
+    onlooker looks = {spec->options, pf_monotonic_ns()};
+    wk_job watched = *job;
+
+    watched.observer = &looks;
+    watched.progress = spec->options->progress ? tell_progress : NULL;
+    watched.cancelled = spec->options->cancelled ? ask_cancelled : NULL;
+    return wk_run_inline(&watched, ret_answer, err);
 }
 
 sluice_status co_load_inline(st_graph *graph, const co_load_options *options, co_load_result *ret_result,

@@ -6,13 +6,16 @@
 
 #include "coord/pool.h"
 #include "coord/write.h"
+#include "platform/user_file.h"
 #include "worker/ingest/dialect.h"
 
 typedef enum co_load_mode { CO_LOAD_INSERT, CO_LOAD_UPSERT, CO_LOAD_OVERWRITE } co_load_mode;
 
 typedef struct co_load_input {
-    const char *type; /* as named in the command */
-    const char *path; /* as named in the command; for messages on the terminal only */
+    const char *type;          /* as named in the command */
+    const char *path;          /* as named in the command; for messages on the terminal only */
+    const pf_scratch *scratch; /* its bytes lie here; NULL: in the file of that path */
+    const char *format;        /* NULL: as the dialect says */
 } co_load_input;
 
 typedef struct co_load_options {
@@ -32,8 +35,10 @@ typedef struct co_load_options {
     pf_id operation;          /* nil: none given */
     pf_id if_head;
     const char *message;
+    const char *actor; /* NULL: "cli" */
     void *progress_context;
     void (*progress)(void *context, const wk_progress *progress, int64_t elapsed_ms);
+    bool (*cancelled)(void *progress_context); /* inline only: see wk_job; NULL: never */
     void *reject_context;
     void (*reject)(void *context, const char *file, uint64_t line, const char *code, const char *text);
 } co_load_options;

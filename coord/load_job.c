@@ -190,6 +190,7 @@ static sluice_status conduct(void *context, wk_executor *executor, void *result,
                           .creates = job->spec->options->create_branch,
                           .from = job->spec->options->from,
                           .operation = job->spec->operation,
+                          .actor = job->spec->options->actor,
                           .message = job->spec->options->message,
                           .if_head = job->spec->options->if_head};
     uint64_t *tables = calloc(3 * (size_t)job->spec->input_count, sizeof *tables);

@@ -3,8 +3,8 @@
  *
  *   cc people.c $(pkg-config --cflags --libs sluice) -o people && ./people /some/new/folder
  */
-#include <sluice/sluice.h>
 #include <inttypes.h>
+#include <sluice/sluice.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -21,6 +21,7 @@
 struct pf_input {
     int fd;
     bool regular;
+    bool nameless;          /* `name` is for messages only: no file has it */
     uint64_t device, inode; /* of what is not regular */
     uint64_t position;      /* of pf_input_read on a regular file */
     char *name;
@@ -108,6 +109,25 @@ done:
     return status;
 }
 
+sluice_status pf_scratch_input(const pf_scratch *scratch, const char *name, pf_input **ret_input, sluice_error *err)
+{
+    pf_input *input = calloc(1, sizeof *input);
+
+    *ret_input = NULL;
+    if (input == NULL)
+        return pf_fail_memory(err);
+    input->regular = input->nameless = true;
+    input->name = strdup(name);
+    input->fd = fcntl(pf_scratch_descriptor(scratch), F_DUPFD_CLOEXEC, 3);
+    if (input->name != NULL && input->fd >= 0) {
+        *ret_input = input;
+        return SLUICE_OK;
+    }
+    sluice_status status = input->name == NULL ? pf_fail_memory(err) : fail_input(errno, name, err);
+    pf_input_close(input);
+    return status;
+}
+
 void pf_input_close(pf_input *input)
 {
     if (input == NULL)
@@ -189,7 +209,9 @@ sluice_status pf_input_check(pf_input *input, const pf_input_identity *identity,
     if (!input->regular)
         return SLUICE_OK;
     PF_TRY(pf_input_identify(input, &opened, err));
-    if (stat(input->name, &st) == 0)
+    if (input->nameless)
+        named = opened;
+    else if (stat(input->name, &st) == 0)
         named = identity_of(&st);
     if (same_identity(identity, &opened) && same_identity(identity, &named))
         return SLUICE_OK;

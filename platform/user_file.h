@@ -64,6 +64,9 @@ sluice_status pf_scratch_append(pf_scratch *scratch, const void *bytes, size_t l
 sluice_status pf_scratch_read_at(pf_scratch *scratch, uint64_t offset, void *bytes, size_t length, size_t *ret_got,
                                  sluice_error *err);
 uint64_t pf_scratch_bytes(const pf_scratch *scratch);
+int pf_scratch_descriptor(const pf_scratch *scratch);
+/* What was written so far, as a regular input that is called `name`; on a descriptor of its own. */
+sluice_status pf_scratch_input(const pf_scratch *scratch, const char *name, pf_input **ret_input, sluice_error *err);
 void pf_scratch_close(pf_scratch *scratch); /* NULL allowed */
 
 /* ---- outputs ---- */

@@ -105,6 +105,11 @@ uint64_t pf_scratch_bytes(const pf_scratch *scratch)
     return scratch->bytes;
 }
 
+int pf_scratch_descriptor(const pf_scratch *scratch)
+{
+    return scratch->fd;
+}
+
 void pf_scratch_close(pf_scratch *scratch)
 {
     if (scratch == NULL)

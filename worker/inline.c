@@ -14,6 +14,7 @@ typedef struct inline_run {
     void *context; /* the job's */
     uint32_t finished[WK_PHASES_MAX];
     uint32_t finished_count;
+    wk_progress progress;
 } inline_run;
 
 static bool is_finished(const inline_run *run, uint32_t phase)
@@ -25,6 +26,12 @@ static bool is_finished(const inline_run *run, uint32_t phase)
     return false;
 }
 
+static bool is_cancelled(void *context)
+{
+    const inline_run *run = context;
+    return run->job->cancelled && run->job->cancelled(run->job->observer);
+}
+
 static sluice_status run_phase(void *context, uint32_t phase, uint32_t count, sluice_error *err)
 {
     inline_run *run = context;
@@ -34,26 +41,34 @@ static sluice_status run_phase(void *context, uint32_t phase, uint32_t count, sl
         return SLUICE_OK;
     if (!anew && run->finished_count == WK_PHASES_MAX)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a job has more than %u phases", WK_PHASES_MAX);
-    for (uint32_t index = 0; index < count; index++)
+    for (uint32_t index = 0; index < count; index++) {
+        if (is_cancelled(run))
+            return pf_fail(err, SLUICE_CANCELLED, "cancelled before the write was armed");
         PF_TRY(run->job->task(run->context, phase, index, err));
+    }
     if (!anew)
         run->finished[run->finished_count++] = phase;
     return SLUICE_OK;
 }
 
-/* Nobody looks on: progress of an inline run is not shown. */
-static void ignore_progress(void *context, uint64_t rows, uint64_t bytes)
+static void advance(void *context, uint64_t rows, uint64_t bytes)
 {
-    (void)context;
-    (void)rows;
-    (void)bytes;
+    inline_run *run = context;
+    run->progress.rows += rows;
+    run->progress.bytes += bytes;
+    if (run->job->progress)
+        run->job->progress(run->job->observer, &run->progress);
 }
 
 sluice_status wk_run_inline(const wk_job *job, void *result, sluice_error *err)
 {
     inline_run run = {.job = job};
-    wk_executor executor = {
-        .context = &run, .workers = 1, .run = run_phase, .advance = ignore_progress, .epoch = pf_id_new()};
+    wk_executor executor = {.context = &run,
+                            .workers = 1,
+                            .run = run_phase,
+                            .advance = advance,
+                            .epoch = pf_id_new(),
+                            .cancelled = is_cancelled};
     PF_ASSERT(job->result_size <= WK_RESULT_MAX);
     PF_TRY(job->open(job->spec, &executor, &run.context, err));
     sluice_status status = job->conduct(run.context, &executor, result, err);

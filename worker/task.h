@@ -56,6 +56,10 @@ typedef struct wk_job {
     const int *descriptors; /* open files in spec that workers need; NULL: none */
     uint32_t descriptor_count;
     size_t result_size; /* of what conduct fills; at most WK_RESULT_MAX */
+    /* Inline only: who looks on, in this very thread. NULL: nobody. */
+    void *observer;
+    void (*progress)(void *observer, const wk_progress *progress); /* rows and bytes so far */
+    bool (*cancelled)(void *observer);                             /* as in wk_executor; asked before each task, too */
     /* In each process before its first task: opens a graph handle of its own and so on. */
     sluice_status (*open)(const void *spec, wk_executor *executor, void **ret_context, sluice_error *err);
     void (*close)(void *context);

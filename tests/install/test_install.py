@@ -3,6 +3,7 @@
 and by CMake, compiles as C and as C++, and runs; nothing but sluice_ is visible in it; the examples say what they should."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,8 +62,7 @@ def check_names(shared, static):
 def declared():
     """The functions that the public headers declare, as the compiler sees them."""
     text = run(CC, "-E", "-P", "-I" + os.path.join(SOURCE, "include"), "-include", "sluice/sluice.h", "-x", "c", "/dev/null")
-    import re
-    return set(re.findall(r"\b(sluice_\w+)\(", text))
+    return {name for name in re.findall(r"\b(sluice_\w+)\(", text) if not name.endswith("_fn")}
 
 
 def main():
