@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/receipt.h"
+#include "coord/host/serve.h"
 #include "coord/infer.h"
 #include "platform/watch.h"
 #include <stdlib.h>
@@ -259,7 +260,7 @@ static sluice_status run_load(cli_run *run, sluice_error *err)
         status = run_infer(run, &options, err);
         goto done;
     }
-    cli_progress_begin(&progress, run->arguments.json);
+    cli_progress_begin(&progress, run->arguments.json, run->hosted && run->hosted->terminal);
     pf_hold_interrupts();
     status = co_load(&options, result, err);
     cli_progress_clear(&progress);

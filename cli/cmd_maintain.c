@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/receipt.h"
+#include "coord/host/serve.h"
 #include "coord/maintain.h"
 #include "platform/watch.h"
 #include <stdio.h>
@@ -175,7 +176,7 @@ static sluice_status run_maintain(cli_run *run, co_maintain_kind kind, sluice_er
     co_maintain_result result = {0};
     cli_progress progress;
     PF_TRY(fill_options(run, kind, &progress, &options, err));
-    cli_progress_begin(&progress, run->arguments.json);
+    cli_progress_begin(&progress, run->arguments.json, run->hosted && run->hosted->terminal);
     pf_hold_interrupts();
     sluice_status status = co_maintain(&options, &result, err);
     cli_progress_clear(&progress);

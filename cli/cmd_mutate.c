@@ -4,6 +4,7 @@
  */
 #include "cli/error.h"
 #include "cli/output.h"
+#include "coord/host/serve.h"
 #include "coord/mutate.h"
 
 enum { MUTATE_BRANCH, MUTATE_DRY_RUN, MUTATE_OP_ID, MUTATE_IF_HEAD, MUTATE_MESSAGE, MUTATE_OPTIONS };
@@ -93,7 +94,15 @@ static sluice_status run_mutate(cli_run *run, sluice_error *err)
                                  .dry_run = cli_option_value(run, MUTATE_DRY_RUN)->given,
                                  .operation = cli_option_value(run, MUTATE_OP_ID)->id,
                                  .if_head = cli_option_value(run, MUTATE_IF_HEAD)->id,
-                                 .message = cli_text_or(run, MUTATE_MESSAGE, NULL)};
+                                 .message = cli_text_or(run, MUTATE_MESSAGE, NULL),
+                                 .text = run->text.data ? (const char *)run->text.data : NULL,
+                                 .length = run->text.length};
+    if (run->hosted) {
+        options.graph = run->hosted->graph;
+        options.executor = run->hosted->executor;
+        options.text = run->hosted->text;
+        options.length = run->hosted->text_length;
+    }
     PF_TRY(co_mutate(&options, &result, err));
     return print_result(run, &result, err);
 }

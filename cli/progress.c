@@ -9,9 +9,9 @@
 
 #define LINE_MAX_BYTES 240
 
-void cli_progress_begin(cli_progress *progress, bool json)
+void cli_progress_begin(cli_progress *progress, bool json, bool terminal)
 {
-    *progress = (cli_progress){.json = json, .terminal = pf_is_terminal(2)};
+    *progress = (cli_progress){.json = json, .terminal = terminal || pf_is_terminal(2)};
 }
 
 static void show_event(const wk_progress *now, int64_t elapsed_ms)

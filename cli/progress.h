@@ -14,7 +14,8 @@ typedef struct cli_progress {
     int64_t phase_began_ms; /* when it was first seen */
 } cli_progress;
 
-void cli_progress_begin(cli_progress *progress, bool json);
+/* `terminal`: standard error leads to one, though it is none itself. */
+void cli_progress_begin(cli_progress *progress, bool json, bool terminal);
 /* Fits co_load_options.progress; `context` is the cli_progress. */
 void cli_progress_show(void *context, const wk_progress *now, int64_t elapsed_ms);
 /* Takes the line away, before anything else is printed on standard error. */

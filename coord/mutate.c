@@ -105,24 +105,36 @@ static bool is_interrupted(void *context)
     return *interrupted;
 }
 
-sluice_status co_mutate(const co_mutate_options *options, co_mutate_result *ret_result, sluice_error *err)
+static sluice_status run_here(const co_mutate_options *options, const char *text, size_t length,
+                              co_mutate_result *ret_result, sluice_error *err)
 {
-    pf_buffer text = {0};
     st_graph *graph = NULL;
     pf_watch *watch = NULL;
     bool interrupted = false;
     sluice_status status;
-    PF_GOTO(status, done, pf_input_read_all(options->path, CO_MUTATE_BYTES_MAX, &text, err));
     pf_hold_interrupts(); /* reading could be interrupted; from here on an interrupt is asked for between steps */
     PF_GOTO(status, done, st_graph_open(options->graph_path, PF_WRITE, &graph, err));
     PF_GOTO(status, done, pf_watch_open(&watch, err));
     void *context[2] = {watch, &interrupted};
     wk_executor executor = {.context = context, .workers = 1, .epoch = pf_id_new(), .cancelled = is_interrupted};
-    status = co_mutate_text(graph, options, &executor, text.data ? (const char *)text.data : "", text.length,
-                            ret_result, err);
+    status = co_mutate_text(graph, options, &executor, text, length, ret_result, err);
 done:
     pf_watch_close(watch);
     st_graph_close(graph);
-    pf_buffer_free(&text);
+    return status;
+}
+
+sluice_status co_mutate(const co_mutate_options *options, co_mutate_result *ret_result, sluice_error *err)
+{
+    pf_buffer read = {0};
+    sluice_status status;
+    if (!options->text)
+        PF_GOTO(status, done, pf_input_read_all(options->path, CO_MUTATE_BYTES_MAX, &read, err));
+    const char *text = options->text ? options->text : read.data ? (const char *)read.data : "";
+    size_t length = options->text ? options->length : read.length;
+    status = options->graph ? co_mutate_text(options->graph, options, options->executor, text, length, ret_result, err)
+                            : run_here(options, text, length, ret_result, err);
+done:
+    pf_buffer_free(&read);
     return status;
 }

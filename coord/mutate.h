@@ -22,6 +22,10 @@ typedef struct co_mutate_options {
     pf_id if_head;
     const char *message;
     const char *actor; /* NULL: "cli" */
+    const char *text;  /* what is in the file, where it is at hand already; NULL: it is read */
+    size_t length;
+    st_graph *graph;       /* open for writing, and kept; NULL: opened by its path */
+    wk_executor *executor; /* with `graph`: whose process this is */
 } co_mutate_options;
 
 typedef struct co_mutate_result {

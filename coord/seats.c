@@ -89,17 +89,16 @@ int64_t co_seats_next_start(const co_supervisor *supervisor)
     return next;
 }
 
-/* What the work itself may have caused, short memory included, against a signal that somebody sent. */
-static bool is_crash(const co_seat *seat)
+bool co_is_crash(int wait_status, uint64_t memory_kills_before)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
-    if (!WIFSIGNALED(seat->wait_status))
+    if (!WIFSIGNALED(wait_status))
         return true;
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
-        if (WTERMSIG(seat->wait_status) == crashes[i])
+        if (WTERMSIG(wait_status) == crashes[i])
             return true;
     }
-    return WTERMSIG(seat->wait_status) == SIGKILL && pf_memory_kills() != seat->memory_kills;
+    return WTERMSIG(wait_status) == SIGKILL && pf_memory_kills() != memory_kills_before;
 }
 
 static sluice_status reap(co_supervisor *supervisor, uint32_t number, pf_deadline deadline, sluice_error *err)
@@ -110,7 +109,7 @@ static sluice_status reap(co_supervisor *supervisor, uint32_t number, pf_deadlin
     if (!ended)
         return pf_fail(err, SLUICE_INTERNAL, "a worker that was killed does not end");
     seat->state = CO_SEAT_ENDED;
-    seat->crashed = is_crash(seat);
+    seat->crashed = co_is_crash(seat->wait_status, seat->memory_kills);
     shm_slot_revoke(&supervisor->region, number);
     return SLUICE_OK;
 }

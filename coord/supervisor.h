@@ -83,6 +83,8 @@ sluice_status co_seats_start(co_supervisor *supervisor, bool *ret_in_child, wk_p
 int64_t co_seats_next_start(const co_supervisor *supervisor);
 /* The worker of this seat has ended: reaps it and takes its token back. */
 sluice_status co_seats_reap(co_supervisor *supervisor, uint32_t seat, sluice_error *err);
+/* An end that the work itself may have caused, short memory included, against a signal that somebody sent. */
+bool co_is_crash(int wait_status, uint64_t memory_kills_before);
 bool co_seats_taken(const co_supervisor *supervisor);
 /* Kills all and reaps all. */
 sluice_status co_seats_kill(co_supervisor *supervisor, sluice_error *err);

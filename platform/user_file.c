@@ -50,6 +50,29 @@ static sluice_status fail_input(int error_number, const char *name, sluice_error
     }
 }
 
+static struct {
+    const char *const *names;
+    const int *descriptors;
+    uint32_t count;
+} given;
+
+void pf_inputs_give(const char *const *names, const int *descriptors, uint32_t count)
+{
+    given.names = names;
+    given.descriptors = descriptors;
+    given.count = count;
+}
+
+/* The descriptor given for a name; -1: none. */
+static int find_given(const char *path)
+{
+    for (uint32_t i = 0; i < given.count; i++) {
+        if (strcmp(given.names[i], path) == 0)
+            return given.descriptors[i];
+    }
+    return -1;
+}
+
 /* A pipe on standard input is taken as it is: opened again by a name, one whose writer has gone would never end. */
 static bool is_standard(const char *path)
 {
@@ -62,13 +85,14 @@ static bool is_standard(const char *path)
 }
 
 /* A named pipe is opened without waiting for its writer, which pf_input_wait does. */
-static int open_input(const char *path, bool standard)
+static int open_input(const char *path, int has, bool standard)
 {
     int fd;
 
     do {
-        fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        fd = has >= 0   ? fcntl(has, F_DUPFD_CLOEXEC, 3)
+             : standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                        : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -76,19 +100,21 @@ static int open_input(const char *path, bool standard)
 sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error *err)
 {
     pf_input *input = calloc(1, sizeof *input);
-    bool standard = is_standard(path);
+    int has = find_given(path);
+    bool standard = has < 0 && is_standard(path);
     sluice_status status = SLUICE_OK;
     struct stat st;
 
     if (input == NULL)
         return pf_fail_memory(err);
     input->fd = -1;
+    input->nameless = has >= 0;
     input->name = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
     if (input->name == NULL) {
         status = pf_fail_memory(err);
         goto done;
     }
-    input->fd = open_input(path, standard);
+    input->fd = open_input(path, has, standard);
     if (input->fd < 0 || fstat(input->fd, &st) != 0) {
         status = fail_input(errno, input->name, err);
         goto done;
@@ -98,7 +124,7 @@ sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error
         goto done;
     }
     /* Standard input is read from where it stands, by whatever came before us: never by ranges. */
-    input->regular = S_ISREG(st.st_mode) && !standard;
+    input->regular = S_ISREG(st.st_mode) && !standard && (has < 0 || lseek(input->fd, 0, SEEK_CUR) == 0);
     input->device = st.st_dev;
     input->inode = st.st_ino;
 done:

@@ -28,6 +28,11 @@ typedef struct pf_input_identity {
  * open before its writer is there. */
 sluice_status pf_input_open(const char *path, pf_input **ret_input, sluice_error *err);
 void pf_input_close(pf_input *input); /* NULL allowed */
+/* From here on pf_input_open takes these names as those of open descriptors, which somebody else opened with rights
+ * that this process need not have; "-" may be among them. Both lists stay the caller's and must live until the next
+ * call; a count of 0 ends it. What is given is known by its descriptor alone: whether its name means another file by
+ * now is not asked. */
+void pf_inputs_give(const char *const *names, const int *descriptors, uint32_t count);
 /* True: a regular file, read by ranges, its size known. False: a pipe, a terminal, a device or standard input, read
  * once from front to end. */
 bool pf_input_is_regular(const pf_input *input);
@@ -93,6 +98,8 @@ sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err);
 void pf_output_discard(pf_output *output);
 uint64_t pf_output_bytes(const pf_output *output); /* given to pf_output_write so far */
 
+/* The folder that a path lies in, absolute and with a slash at its end, by the text alone (links are not resolved). */
+sluice_status pf_path_folder(const char *path, char **ret_folder, sluice_error *err);
 /* Would a file of this path lie in this folder, at any depth? Links resolved; false where a folder is not there. */
 bool pf_path_is_inside(const char *path, const char *folder);
 

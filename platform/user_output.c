@@ -158,6 +158,28 @@ static sluice_status take_name(pf_output *output, sluice_error *err)
     return sync_folder_of(output->name, err);
 }
 
+sluice_status pf_path_folder(const char *path, char **ret_folder, sluice_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *here = NULL;
+    int length;
+
+    *ret_folder = NULL;
+    if (path[0] != '/') {
+        here = getcwd(NULL, 0);
+        if (here == NULL)
+            return pf_fail_errno(err, errno, "finding the working folder");
+    }
+    length =
+        asprintf(ret_folder, "%s%s%.*s", here ? here : "", here ? "/" : "", slash ? (int)(slash - path) + 1 : 0, path);
+    free(here);
+    if (length < 0) {
+        *ret_folder = NULL;
+        return pf_fail_memory(err);
+    }
+    return SLUICE_OK;
+}
+
 bool pf_path_is_inside(const char *path, const char *folder)
 {
     char *copy = strdup(path), *place = copy ? realpath(dirname(copy), NULL) : NULL, *outer = realpath(folder, NULL);

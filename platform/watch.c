@@ -11,12 +11,18 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* What epoll hands back: the kind in the high half, a child's tag in the low one. */
@@ -99,6 +105,42 @@ sluice_status pf_watch_child(pf_watch *watch, const pf_child *child, uint32_t ta
     return add(watch, child->pidfd, DATA(PF_EVENT_CHILD, tag), err);
 }
 
+static struct epoll_event descriptor_event(uint32_t tag, bool reads, bool writes)
+{
+    return (struct epoll_event){.events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u),
+                                .data = {.u64 = DATA(PF_EVENT_DESCRIPTOR, tag)}};
+}
+
+sluice_status pf_watch_descriptor(pf_watch *watch, int fd, uint32_t tag, bool reads, bool writes, sluice_error *err)
+{
+    struct epoll_event event = descriptor_event(tag, reads, writes);
+    if (epoll_ctl(watch->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        return pf_fail_errno(err, errno, "watching a descriptor");
+    return SLUICE_OK;
+}
+
+void pf_watch_descriptor_change(pf_watch *watch, int fd, uint32_t tag, bool reads, bool writes)
+{
+    struct epoll_event event = descriptor_event(tag, reads, writes);
+    PF_ALWAYS(epoll_ctl(watch->epoll, EPOLL_CTL_MOD, fd, &event) == 0);
+}
+
+void pf_watch_descriptor_forget(pf_watch *watch, int fd)
+{
+    (void)epoll_ctl(watch->epoll, EPOLL_CTL_DEL, fd, NULL); /* fails only when it never came to be watched */
+}
+
+sluice_status pf_watch_hangups(pf_watch *watch, sluice_error *err)
+{
+    sigset_t signals;
+    interrupts_of(&signals);
+    (void)sigaddset(&signals, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+    if (signalfd(watch->signals, &signals, SFD_CLOEXEC | SFD_NONBLOCK) < 0)
+        return pf_fail_errno(err, errno, "opening a supervisor's descriptors");
+    return SLUICE_OK;
+}
+
 void pf_watch_forget(pf_watch *watch, const pf_child *child)
 {
     (void)epoll_ctl(watch->epoll, EPOLL_CTL_DEL, child->pidfd, NULL); /* fails only when it never came to be watched */
@@ -128,6 +170,7 @@ static bool consume(const pf_watch *watch, pf_event *event)
     case PF_EVENT_BELL:
         return read(watch->bell, &rings, sizeof rings) == (ssize_t)sizeof rings;
     case PF_EVENT_CHILD:
+    case PF_EVENT_DESCRIPTOR:
     case PF_EVENT_NONE:
         break;
     }
@@ -142,7 +185,10 @@ sluice_status pf_watch_next(pf_watch *watch, pf_deadline deadline, pf_event *ret
         if (count < 0 && errno != EINTR)
             return pf_fail_errno(err, errno, "waiting for workers");
         if (count == 1) {
-            *ret_event = (pf_event){.kind = (pf_event_kind)(ready.data.u64 >> 32), .tag = (uint32_t)ready.data.u64};
+            *ret_event = (pf_event){.kind = (pf_event_kind)(ready.data.u64 >> 32),
+                                    .tag = (uint32_t)ready.data.u64,
+                                    .readable = (ready.events & ~(uint32_t)EPOLLOUT) != 0,
+                                    .writable = (ready.events & EPOLLOUT) != 0};
             if (consume(watch, ret_event))
                 return SLUICE_OK;
         }
@@ -226,6 +272,55 @@ void pf_forbid_core(void)
 {
     struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
     PF_ALWAYS(setrlimit(RLIMIT_CORE, &none) == 0);
+}
+
+void pf_drop_interrupts(void)
+{
+    const struct timespec at_once = {0};
+    sigset_t interrupts;
+    interrupts_of(&interrupts);
+    while (sigtimedwait(&interrupts, NULL, &at_once) >= 0 || errno == EINTR)
+        continue;
+}
+
+void pf_child_interrupt(const pf_child *child)
+{
+    if (child->pidfd >= 0)
+        (void)pidfd_send_signal(child->pidfd, SIGINT, NULL, 0); /* fails only when it is gone already */
+}
+
+bool pf_child_is_stopped(const pf_child *child)
+{
+    siginfo_t what = {0};
+    return child->pidfd >= 0 && waitid(P_PIDFD, (id_t)child->pidfd, &what, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           what.si_pid == child->pid && what.si_code == CLD_STOPPED;
+}
+
+void pf_notify_manager(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = path ? strlen(path) : 0;
+    if (length < 2 || length >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@'))
+        return;
+    memcpy(address.sun_path, path, length);
+    if (path[0] == '@')
+        address.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    /* Best effort: a manager that does not hear it acts by its own rules. */
+    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    (void)close(fd);
+}
+
+int64_t pf_watchdog_ms(void)
+{
+    const char *text = getenv("WATCHDOG_USEC");
+    char *end = NULL;
+    unsigned long long microseconds = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    return end && *end == '\0' && microseconds < 86400000000ull ? (int64_t)(microseconds / 2000) : 0;
 }
 
 void pf_leave(int status)

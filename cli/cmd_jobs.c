@@ -1,0 +1,152 @@
+/*
+ * jobs, cancel: what a supervisor has to do, and taking something back.
+ */
+#include "cli/hosted.h"
+#include "cli/output.h"
+#include "coord/host/call.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { JOBS_SOCKET, JOBS_OPTIONS };
+static const cli_option jobs_options[JOBS_OPTIONS] = {
+    [JOBS_SOCKET] = {"socket", 0, CLI_TEXT, "PATH", "of the supervisor (default: SLUICE_SOCKET)"},
+};
+
+static sluice_status connect_to(const cli_run *run, const char *graph, co_call **ret_call, sluice_error *err)
+{
+    const char *given = cli_text_or(run, JOBS_SOCKET, NULL);
+    char *socket = given ? strdup(given) : cli_find_socket(graph);
+    if (!socket) {
+        (void)pf_fail(err, SLUICE_USAGE, "%s: which supervisor is meant is not said", run->command->name);
+        pf_hint(err, "give --socket PATH, or set SLUICE_SOCKET");
+        return SLUICE_USAGE;
+    }
+    sluice_status status = co_call_open(socket, ret_call, err);
+    free(socket);
+    return status;
+}
+
+static const char *text_of(const st_node *object, const char *name)
+{
+    const st_node *node = st_node_member(object, name);
+    return node && (node->kind == ST_NODE_STRING || node->kind == ST_NODE_NUMBER) ? node->text : "";
+}
+
+static const char *const columns[] = {"job", "graph", "command", "state", "attempts", "waited_seconds", "seconds"};
+#define COLUMNS (sizeof columns / sizeof columns[0])
+
+static sluice_status print_table(cli_run *run, const st_node *jobs, sluice_error *err)
+{
+    cli_table table = {0};
+    sluice_status status;
+    PF_GOTO(status, done, cli_table_begin(run->out, COLUMNS, &table, err));
+    for (uint32_t i = 4; i < COLUMNS; i++)
+        cli_table_right(&table, i);
+    for (uint32_t i = 0; i < COLUMNS; i++)
+        PF_GOTO(status, done, cli_table_text(&table, columns[i], err));
+    for (const st_node *job = jobs->first; job; job = job->next) {
+        for (uint32_t i = 0; i < COLUMNS; i++)
+            PF_GOTO(status, done, cli_table_text(&table, text_of(job, columns[i]), err));
+    }
+    status = cli_table_end(&table, err);
+done:
+    cli_table_free(&table);
+    return status;
+}
+
+static void put_members(st_json *json, const st_node *object)
+{
+    st_json_object(json);
+    for (const st_node *member = object->first; member; member = member->next) {
+        st_json_name(json, member->name);
+        if (member->kind == ST_NODE_STRING)
+            st_json_bytes_text(json, member->text, member->length);
+        else if (member->kind == ST_NODE_NUMBER)
+            st_json_raw(json, member->text, member->length);
+        else if (member->kind == ST_NODE_BOOL)
+            st_json_bool(json, member->boolean);
+        else
+            st_json_null(json);
+    }
+    st_json_object_end(json);
+}
+
+static sluice_status print_job(cli_run *run, const st_node *job, sluice_error *err)
+{
+    cli_json document;
+    cli_json_begin(&document);
+    put_members(&document.json, job);
+    return cli_json_end(run, &document, err);
+}
+
+static sluice_status run_jobs(cli_run *run, sluice_error *err)
+{
+    co_call *call = NULL;
+    st_tree *tree = NULL;
+    const st_node *result = NULL;
+    sluice_status status;
+    PF_GOTO(status, done,
+            connect_to(run, run->arguments.operand_count > 0 ? run->arguments.operands[0] : NULL, &call, err));
+    PF_GOTO(status, done, co_call_ask(call, "list", NULL, &tree, &result, err));
+    const st_node *jobs = st_node_member(result, "jobs");
+    if (!jobs || jobs->kind != ST_NODE_ARRAY) {
+        status = pf_fail(err, SLUICE_IO, "the supervisor's answer is none");
+        goto done;
+    }
+    if (!run->arguments.json)
+        status = print_table(run, jobs, err);
+    for (const st_node *job = jobs->first; run->arguments.json && job && status == SLUICE_OK; job = job->next)
+        status = print_job(run, job, err);
+done:
+    st_tree_free(tree);
+    co_call_close(call);
+    return status;
+}
+
+static sluice_status run_cancel(cli_run *run, sluice_error *err)
+{
+    co_call *call = NULL;
+    st_tree *tree = NULL;
+    const st_node *result = NULL;
+    pf_buffer params = {0};
+    st_json json;
+    sluice_status status;
+    st_json_begin(&json, &params);
+    st_json_object(&json);
+    st_json_name(&json, "job");
+    st_json_lossy_text(&json, run->arguments.operands[0], strlen(run->arguments.operands[0]));
+    st_json_object_end(&json);
+    PF_GOTO(status, done, st_json_end(&json, false, err));
+    PF_GOTO(status, done, pf_buffer_append(&params, "", 1, err));
+    PF_GOTO(status, done, connect_to(run, NULL, &call, err));
+    PF_GOTO(status, done, co_call_ask(call, "cancel", (const char *)params.data, &tree, &result, err));
+    status = run->arguments.json
+                 ? print_job(run, result, err)
+                 : cli_print(run, err, "job %s: %s\n", text_of(result, "job"), text_of(result, "state"));
+done:
+    pf_buffer_free(&params);
+    st_tree_free(tree);
+    co_call_close(call);
+    return status;
+}
+
+const cli_command cli_jobs = {.name = "jobs",
+                              .operands = "[GRAPH]",
+                              .summary =
+                                  "List the jobs of a supervisor: waiting, running, and the last ones that ended.",
+                              .options = jobs_options,
+                              .option_count = JOBS_OPTIONS,
+                              .least = 0,
+                              .most = 1,
+                              .effect = CLI_SAYS,
+                              .run = run_jobs};
+
+const cli_command cli_cancel = {.name = "cancel",
+                                .operands = "JOB",
+                                .summary = "Take a job of a supervisor back: before it is armed, nothing is changed.",
+                                .options = jobs_options,
+                                .option_count = JOBS_OPTIONS,
+                                .least = 1,
+                                .most = 1,
+                                .effect = CLI_SAYS,
+                                .run = run_cancel};

@@ -1,0 +1,20 @@
+/*
+ * Commands by way of a supervisor: the client's side, which hands a command over when a supervisor hosts its graph, and
+ * the runner's side, which runs it there. Both parse the same words by the same table, so what is printed, and the exit
+ * status, are the command's own either way.
+ */
+#ifndef CLI_HOSTED_H
+#define CLI_HOSTED_H
+
+#include "cli/command.h"
+#include "coord/host/serve.h"
+
+/* The supervisor that may be asked: SLUICE_SOCKET, else the hint in the graph's folder. Malloc'd; NULL: none. */
+char *cli_find_socket(const char *graph);
+/* Runs the command by way of a supervisor when one hosts its graph: then run->served is set, and its output is printed.
+ */
+sluice_status cli_serve_elsewhere(cli_run *run, char *const *words, uint32_t count, sluice_error *err);
+/* The commands that a supervisor takes, and how a runner runs them. */
+extern const co_host_program cli_host_program;
+
+#endif

@@ -1,0 +1,215 @@
+/*
+ * Connections to the control socket (see coord/host/host.h).
+ *
+ * A client is closed when it has closed its own side and everything is answered, and at once when it breaks a rule. Its
+ * jobs go on. Descriptors that came wait for the line that names them.
+ */
+#include "coord/host/host.h"
+#include "platform/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define READ_STEP 65536u
+#define SECOND_NS INT64_C(1000000000)
+#define BURST_NS  SECOND_NS /* what a silent client may send at once: the allowance of a second */
+
+static uint32_t tag_of(const host_client *client)
+{
+    return HOST_TAG(HOST_TAG_CLIENT, client->slot);
+}
+
+static void listen_to(host_server *host, host_client *client)
+{
+    bool writes = client->out.length > client->sent;
+    bool reads = !client->closed && client->out.length - client->sent <= HOST_UNSENT_SLOW;
+    if (reads == client->reads && writes == client->writes)
+        return;
+    client->reads = reads;
+    client->writes = writes;
+    pf_watch_descriptor_change(host->watch, client->fd, tag_of(client), reads, writes);
+}
+
+void host_client_touch(host_server *host, host_client *client)
+{
+    if (client->dirty)
+        return;
+    client->dirty = true;
+    host->dirty[host->dirty_count++] = client;
+}
+
+sluice_status host_clients_accept(host_server *host, sluice_error *err)
+{
+    pf_peer peer;
+    int fd = -1;
+    PF_TRY(pf_socket_accept(host->listener, &fd, &peer, err));
+    if (fd < 0)
+        return SLUICE_OK;
+    host->connections++;
+    uint32_t slot = 0;
+    while (slot < host->config.connections && host->clients[slot])
+        slot++;
+    host_client *client = slot < host->config.connections ? calloc(1, sizeof *client) : NULL;
+    if (!client) {
+        host->refused_connections++;
+        pf_descriptor_close(&fd);
+        return SLUICE_OK;
+    }
+    *client =
+        (host_client){.slot = slot, .fd = fd, .reads = true, .peer = peer, .tokens_ns = pf_monotonic_ns() - BURST_NS};
+    host->clients[slot] = client;
+    host->client_count++;
+    sluice_status status = pf_watch_descriptor(host->watch, fd, tag_of(client), true, false, err);
+    if (status != SLUICE_OK)
+        host_client_close(host, client);
+    return status;
+}
+
+static void forget_waiters(host_server *host, host_client *client)
+{
+    for (host_job *job = host->oldest; job && client->waits > 0; job = job->next) {
+        host_waiter **at = &job->waiters;
+        while (*at) {
+            host_waiter *waiter = *at;
+            if (waiter->client != client) {
+                at = &waiter->next;
+                continue;
+            }
+            *at = waiter->next;
+            pf_buffer_free(&waiter->id);
+            free(waiter);
+            client->waits--;
+        }
+        host_runner_pace(host, job);
+    }
+}
+
+void host_client_close(host_server *host, host_client *client)
+{
+    forget_waiters(host, client);
+    pf_watch_descriptor_forget(host->watch, client->fd);
+    pf_descriptor_close(&client->fd);
+    for (uint32_t i = 0; i < client->descriptor_count; i++)
+        pf_descriptor_close(&client->descriptors[i]);
+    pf_buffer_free(&client->in);
+    pf_buffer_free(&client->out);
+    host->clients[client->slot] = NULL;
+    host->client_count--;
+    free(client);
+}
+
+/* True while it may go on: one request costs its part of a second. */
+static bool take_token(const host_server *host, host_client *client)
+{
+    int64_t now = pf_monotonic_ns();
+    int64_t cost = SECOND_NS / host->config.requests_per_second;
+    if (client->tokens_ns < now - BURST_NS)
+        client->tokens_ns = now - BURST_NS;
+    client->tokens_ns += cost;
+    return client->tokens_ns <= now;
+}
+
+/* Whole lines that have come. A line without an end stays, up to the bound. */
+static void take_lines(host_server *host, host_client *client)
+{
+    size_t start = 0;
+    while (!client->broken && start < client->in.length) {
+        const uint8_t *from = client->in.data + start;
+        const uint8_t *end = memchr(from, '\n', client->in.length - start);
+        if (!end)
+            break;
+        if (!take_token(host, client)) {
+            client->broken = true;
+            break;
+        }
+        host->requests++;
+        host_rpc(host, client, (const char *)from, (size_t)(end - from));
+        start += (size_t)(end - from) + 1;
+    }
+    if (start > 0) {
+        memmove(client->in.data, client->in.data + start, client->in.length - start);
+        client->in.length -= start;
+    }
+    if (client->in.length > HOST_LINE_MAX || client->out.length - client->sent > HOST_UNSENT_MAX)
+        client->broken = true;
+}
+
+static void read_some(host_server *host, host_client *client)
+{
+    size_t got = 0;
+    bool again = false, lost = false;
+    uint32_t count = 0;
+    if (pf_buffer_reserve(&client->in, READ_STEP, NULL) != SLUICE_OK) {
+        client->broken = true;
+        return;
+    }
+    uint32_t room = PF_SOCKET_DESCRIPTORS_MAX - client->descriptor_count;
+    sluice_status status =
+        pf_socket_receive(client->fd, client->in.data + client->in.length, READ_STEP,
+                          client->descriptors + client->descriptor_count, room, &count, &lost, &got, &again, NULL);
+    client->descriptor_count += status == SLUICE_OK ? count : 0;
+    client->broken |= status != SLUICE_OK || lost;
+    if (again || client->broken)
+        return;
+    client->closed |= got == 0;
+    client->in.length += got;
+    take_lines(host, client);
+}
+
+void host_client_event(host_server *host, uint32_t slot, bool readable, bool writable)
+{
+    host_client *client = host->clients[slot];
+    (void)writable; /* the flush tries anyway */
+    if (!client)
+        return;
+    if (readable && !client->closed)
+        read_some(host, client);
+    host_client_touch(host, client);
+}
+
+static void send_some(host_client *client)
+{
+    size_t done = 0;
+    if (client->out.length == client->sent)
+        return;
+    if (pf_socket_send(client->fd, client->out.data + client->sent, client->out.length - client->sent, NULL, 0, &done,
+                       NULL) != SLUICE_OK)
+        client->broken = true;
+    client->sent += done;
+    if (done > 0 || client->stalled_since_ns == 0)
+        client->stalled_since_ns = pf_monotonic_ns();
+    if (client->sent == client->out.length) {
+        client->out.length = client->sent = 0;
+        client->stalled_since_ns = 0;
+        if (client->out.capacity > READ_STEP)
+            pf_buffer_free(&client->out);
+    }
+}
+
+static void flush(host_server *host, host_client *client)
+{
+    client->dirty = false;
+    if (!client->broken)
+        send_some(client);
+    bool finished = client->closed && client->waits == 0 && client->out.length == client->sent;
+    if (client->broken || finished)
+        host_client_close(host, client);
+    else
+        listen_to(host, client);
+}
+
+void host_clients_flush(host_server *host)
+{
+    while (host->dirty_count > 0)
+        flush(host, host->dirty[--host->dirty_count]);
+}
+
+void host_clients_tick(host_server *host, int64_t now)
+{
+    for (uint32_t i = 0; i < host->config.connections; i++) {
+        host_client *client = host->clients[i];
+        if (!client || client->stalled_since_ns == 0)
+            continue;
+        client->broken |= now - client->stalled_since_ns > HOST_STALLED_MS * INT64_C(1000000);
+        host_client_touch(host, client);
+    }
+}

@@ -1,0 +1,171 @@
+/*
+ * The graphs that a supervisor hosts: they come with a configuration and go with another (see coord/host/host.h).
+ *
+ * Who hosts a graph holds the host byte of its locks/graph for as long, so that no two supervisors host one. Where its
+ * clients find it stands in cache/host, which is a hint: whoever reads it asks at that socket.
+ */
+#include "coord/host/host.h"
+#include "platform/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define HINT_FILE "cache/host"
+
+static void leave_hint(const host_server *host, const host_graph *graph)
+{
+    pf_file *file = NULL;
+    (void)pf_remove(graph->volume, HINT_FILE, NULL);
+    (void)pf_make_folder(graph->volume, "cache", NULL);
+    if (pf_create(graph->volume, HINT_FILE, &file, NULL) != SLUICE_OK)
+        return; /* clients then need SLUICE_SOCKET */
+    (void)pf_write(file, 0, host->config.socket, strlen(host->config.socket), NULL);
+    (void)pf_close(file, NULL);
+}
+
+static void close_graph(host_graph *graph)
+{
+    if (graph->ready)
+        (void)pf_remove(graph->volume, HINT_FILE, NULL);
+    lk_lockfile_close(graph->locks);
+    pf_volume_close(graph->volume);
+    graph->locks = NULL;
+    graph->volume = NULL;
+    graph->ready = false;
+}
+
+static sluice_status take_host_byte(host_graph *graph, sluice_error *err)
+{
+    sluice_status status = lk_take(graph->locks, LK_GRAPH_HOST, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, err);
+    if (status != SLUICE_LIVE_WRITER_CONTENTION)
+        return status;
+    return pf_fail(err, SLUICE_LIVE_WRITER_CONTENTION, "another supervisor hosts the graph");
+}
+
+static sluice_status open_graph(host_server *host, host_graph *graph, sluice_error *err)
+{
+    PF_TRY(pf_folder_identity(graph->config.path, &graph->device, &graph->inode, err));
+    PF_TRY(pf_volume_open(graph->config.path, PF_WRITE, &graph->volume, err));
+    PF_TRY(lk_lockfile_open(graph->volume, "locks/graph", &graph->locks, err));
+    PF_TRY(take_host_byte(graph, err));
+    leave_hint(host, graph);
+    graph->ready = true;
+    return SLUICE_OK;
+}
+
+static void try_open(host_server *host, host_graph *graph)
+{
+    graph->problem = (sluice_error){0};
+    if (open_graph(host, graph, &graph->problem) != SLUICE_OK) {
+        close_graph(graph);
+        host_log("error", "graph-not-hosted", "graph=%u code=%s", graph->number,
+                 sluice_status_name(graph->problem.code));
+        return;
+    }
+    host_log("info", "graph-hosted", "graph=%u weight=%u max_jobs=%u", graph->number, graph->config.weight,
+             graph->config.max_jobs);
+    host_runner_ahead(host, graph);
+}
+
+static host_graph *find_by_path(const host_server *host, const char *path)
+{
+    host_graph *graph = host->graphs;
+    while (graph && strcmp(graph->config.path, path) != 0)
+        graph = graph->next;
+    return graph;
+}
+
+/* Takes the strings of `fresh` over. */
+static void change(host_graph *graph, host_graph_config *fresh)
+{
+    free(graph->config.path);
+    free(graph->config.name);
+    graph->config = *fresh;
+    fresh->path = fresh->name = NULL;
+    graph->leaving = false;
+}
+
+static host_graph *add(host_server *host)
+{
+    host_graph **at = &host->graphs;
+    host_graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = graph;
+    graph->number = ++host->graphs_ever;
+    return graph;
+}
+
+void host_graphs_apply(host_server *host, host_config *config)
+{
+    for (host_graph *graph = host->graphs; graph; graph = graph->next)
+        graph->listed = false;
+    for (uint32_t i = 0; i < config->graph_count; i++) {
+        host_graph *graph = find_by_path(host, config->graphs[i].path);
+        if (!graph)
+            graph = add(host);
+        if (!graph) {
+            host_log("error", "graph-not-hosted", "code=RESOURCE_LIMIT");
+            continue;
+        }
+        change(graph, &config->graphs[i]);
+        graph->listed = true;
+        if (!graph->ready)
+            try_open(host, graph);
+    }
+    for (host_graph *graph = host->graphs; graph; graph = graph->next) {
+        if (!graph->listed && !graph->leaving) {
+            graph->leaving = true;
+            host_runners_dismiss(host, graph);
+            host_log("info", "graph-leaves", "graph=%u", graph->number);
+        }
+    }
+}
+
+static bool is_in_use(const host_server *host, const host_graph *graph)
+{
+    if (graph->queued + graph->running > 0)
+        return true;
+    for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
+        if (host->runners[i].state != HOST_RUNNER_NONE && host->runners[i].graph == graph)
+            return true;
+    }
+    return false;
+}
+
+static void free_graph(host_server *host, host_graph *graph)
+{
+    for (host_job *job = host->oldest; job; job = job->next) {
+        if (job->graph == graph)
+            job->graph = NULL; /* it has ended */
+    }
+    close_graph(graph);
+    free(graph->config.path);
+    free(graph->config.name);
+    free(graph);
+}
+
+void host_graphs_sweep(host_server *host)
+{
+    host_graph **at = &host->graphs;
+    while (*at) {
+        host_graph *graph = *at;
+        if (!graph->leaving || is_in_use(host, graph)) {
+            at = &graph->next;
+            continue;
+        }
+        *at = graph->next;
+        host_log("info", "graph-left", "graph=%u", graph->number);
+        free_graph(host, graph);
+    }
+}
+
+void host_graphs_close(host_server *host)
+{
+    while (host->graphs) {
+        host_graph *graph = host->graphs;
+        host->graphs = graph->next;
+        free_graph(host, graph);
+    }
+}

@@ -1,0 +1,291 @@
+/*
+ * The inside of the supervisor of several graphs (coord/host/serve.h).
+ *
+ *   config.c   the configuration
+ *   host.c     the main loop: events, signals, time
+ *   graph.c    graphs come and go
+ *   client.c   connections: bytes in and out, their bounds
+ *   rpc.c      requests: what is asked, and whether this user may
+ *   job.c      jobs: admission, queues, the fair choice, ends
+ *   runner.c   the processes: forking, orders, output, deaths
+ *   work.c     inside a runner
+ *   call.c     the client's side (coord/host/call.h)
+ *
+ * One process, one thread; nothing here waits but for the next event. Everything that a client or a tenant can make
+ * grow has a bound: connections, the length of a line, descriptors, rate, waiting jobs, kept output, runners. Whoever
+ * exceeds one is refused or disconnected; nobody else notices. Memory of the supervisor is not shared with runners in
+ * either direction: a runner has a copy as of its fork, and what it says back is read as bytes.
+ *
+ * Crash rules. Runner: its process is reaped (the only proof), then its job is given to another, a bounded number of
+ * times; every attempt has the same operation id, so that what was published before the death is found and not
+ * repeated. Supervisor: the kernel ends its runners with it, and each pool below a runner with that; what was admitted
+ * and not published is nothing, and its clients see their connection end.
+ */
+#ifndef COORD_HOST_HOST_H
+#define COORD_HOST_HOST_H
+
+#include "coord/host/config.h"
+#include "coord/host/serve.h"
+#include "locks/oslock.h"
+#include "platform/buffer.h"
+#include "platform/local_socket.h"
+#include "platform/watch.h"
+#include "store/format/json.h"
+#include "store/format/tree.h"
+
+#define HOST_LINE_MAX    (UINT32_C(1) << 20) /* bytes of a request */
+#define HOST_NODES_MAX   65536u              /* values in a request */
+#define HOST_WORDS_MAX   4096u
+#define HOST_OUTPUT_KEPT (UINT32_C(256) << 10) /* of each stream of a job, for those who ask later */
+#define HOST_UNSENT_SLOW (UINT32_C(1) << 20)   /* a client with so much unsent output slows its job down */
+#define HOST_UNSENT_MAX  (UINT32_C(8) << 20)   /* and with so much is disconnected */
+#define HOST_STALLED_MS  30000                 /* or when it takes nothing for so long */
+#define HOST_WAITS_MAX   256u                  /* requests of one connection that wait for a job */
+#define HOST_ENDED_KEPT  256u                  /* jobs whose end is remembered */
+#define HOST_RUNNERS_MAX 512u
+#define HOST_TICK_MS     200
+#define HOST_CRASHES_MAX 5u   /* of one job's runners */
+#define HOST_DEATHS_MAX  250u /* of one job's runners, by kills from outside */
+#define HOST_BACKOFF_MS  50
+#define HOST_BACKOFF_MAX 10000
+#define HOST_RUNNER_JOBS 10000u /* a runner that stays is replaced after so many */
+
+typedef struct host_server host_server;
+typedef struct host_graph host_graph;
+typedef struct host_job host_job;
+typedef struct host_runner host_runner;
+typedef struct host_client host_client;
+typedef struct host_waiter host_waiter;
+
+typedef enum host_lane { HOST_SMALL, HOST_POOL, HOST_LANES } host_lane;
+
+typedef enum host_state { HOST_WAITING, HOST_RUNNING, HOST_ENDED } host_state;
+
+struct host_waiter { /* a request that is answered when its job ends */
+    host_waiter *next;
+    host_client *client;
+    pf_buffer id; /* of the request, as JSON */
+    bool streams; /* output is sent as it comes */
+};
+
+struct host_job {
+    host_job *next, *previous; /* all jobs, oldest first */
+    host_job *queued_next;     /* of the graph's queue */
+    pf_id id, operation;
+    bool operation_given;
+    const co_host_command *command;
+    host_lane lane;
+    host_graph *graph; /* NULL once it is not hosted any more; then the job has ended */
+    uint32_t user;
+    uint32_t workers; /* places that it takes in its lane */
+    pf_sha256 request;
+    char *line; /* the request's parameters */
+    size_t length;
+    int descriptors[PF_SOCKET_DESCRIPTORS_MAX];
+    uint32_t descriptor_count;
+    bool inputs; /* it came with descriptors */
+    bool once;   /* some input cannot be read a second time */
+    host_state state;
+    host_runner *runner;
+    unsigned attempts, crashes;
+    int64_t submitted_ns, started_ns, ended_ns;
+    int64_t start_by_ns, end_by_ns; /* INT64_MAX: none */
+    bool cancelled;
+    bool late;           /* it ran past its deadline */
+    pf_buffer output[2]; /* what was said so far, up to the bound */
+    int exit;
+    sluice_error failed; /* code OK: it ended by itself, with `exit` */
+    host_waiter *waiters;
+};
+
+struct host_graph {
+    host_graph *next;
+    host_graph_config config;
+    uint32_t number; /* for logs, which name nothing */
+    bool listed;     /* in the configuration that is being read */
+    bool leaving;    /* not in the configuration any more: gone when its jobs have ended */
+    bool ready;
+    sluice_error problem; /* not ready: why */
+    uint64_t device, inode;
+    pf_volume *volume;
+    lk_lockfile *locks; /* holds the host byte */
+    host_job *queue;    /* waiting, first in first out */
+    uint32_t queued, running;
+    uint64_t pass[HOST_LANES]; /* what it has had, by weight: who has had least is next */
+    unsigned crashes;          /* in a row */
+    int64_t not_before_ns;     /* no job is started before */
+    uint64_t done, failed, refused, restarts;
+};
+
+typedef enum host_runner_state {
+    HOST_RUNNER_NONE,
+    HOST_RUNNER_IDLE,
+    HOST_RUNNER_BUSY,
+    HOST_RUNNER_LEAVING
+} host_runner_state;
+
+struct host_runner {
+    host_runner_state state;
+    pf_child child;
+    host_graph *graph;
+    host_job *job;
+    int channel;
+    int output[2];      /* its standard output and error */
+    bool reads[2];      /* they are listened to */
+    uint8_t tail[2][4]; /* of each, the beginning of a character whose rest is to come */
+    uint32_t tail_length[2];
+    pf_buffer orders;
+    int descriptors[PF_SOCKET_DESCRIPTORS_MAX]; /* to go with the first byte of `orders`; they are the job's */
+    uint32_t descriptor_count;
+    uint8_t answer[8];
+    uint32_t answer_length;
+    bool stays;
+    uint64_t jobs;
+    int64_t idle_since_ns, stopped_since_ns;
+    uint64_t memory_kills;
+};
+
+struct host_client {
+    uint32_t slot;
+    int fd;
+    pf_peer peer;
+    pf_buffer in, out;
+    size_t sent; /* of `out` */
+    int descriptors[PF_SOCKET_DESCRIPTORS_MAX];
+    uint32_t descriptor_count;
+    uint32_t waits;
+    bool closed;        /* nothing more comes from it; it goes when everything is answered */
+    bool broken;        /* goes at once */
+    bool dirty;         /* in host->dirty */
+    bool reads, writes; /* what it is watched for */
+    int64_t tokens_ns;  /* rate: the time at which its allowance was full */
+    int64_t stalled_since_ns;
+};
+
+struct host_server {
+    const char *config_file;
+    uint32_t graphs_ever;
+    const co_host_program *program;
+    host_config config;
+    pf_watch *watch;
+    pf_shared_memory failpoints; /* passages, counted over all runners */
+    int listener;
+    host_graph *graphs;
+    host_job *oldest, *newest;
+    uint32_t ended;
+    host_runner runners[HOST_RUNNERS_MAX];
+    host_client *clients[HOST_CONNECTIONS_MAX];
+    uint32_t client_count;
+    host_client *dirty[HOST_CONNECTIONS_MAX]; /* to be flushed, at the end of a turn: nobody is closed before */
+    uint32_t dirty_count;
+    uint32_t used[HOST_LANES];
+    uint64_t pass[HOST_LANES]; /* of the graph that was served last */
+    bool draining;
+    unsigned interrupts;
+    bool over;
+    int64_t began_ns;
+    int64_t next_tick_ns, next_watchdog_ns;
+    int64_t watchdog_ms; /* 0: nobody asks for it */
+    uint64_t requests, connections, refused_connections;
+};
+
+/* What descriptors in the watch are; the number in the low 16 bits. */
+typedef enum host_tag {
+    HOST_TAG_LISTENER,
+    HOST_TAG_CLIENT,
+    HOST_TAG_CHANNEL,
+    HOST_TAG_OUTPUT,
+    HOST_TAG_ERRORS
+} host_tag;
+#define HOST_TAG(kind, number) ((uint32_t)(kind) << 16 | (uint32_t)(number))
+
+/* One line on standard error, in logfmt: ids, counts, durations; never names, values or paths. */
+void host_log(const char *level, const char *event, const char *fmt, ...) PF_PRINTF(3, 4);
+
+/* ---- graph.c ---- */
+
+/* Takes the graphs of a configuration over: new ones are opened, changed ones changed, missing ones leave. Never fails
+ * as a whole: a graph that cannot be hosted says so in its state. */
+void host_graphs_apply(host_server *host, host_config *config);
+/* Those that have left, with nothing of theirs at work any more. */
+void host_graphs_sweep(host_server *host);
+void host_graphs_close(host_server *host);
+
+/* ---- client.c ---- */
+
+sluice_status host_clients_accept(host_server *host, sluice_error *err);
+void host_client_event(host_server *host, uint32_t slot, bool readable, bool writable);
+void host_client_touch(host_server *host, host_client *client); /* something was put into `out`, or it is broken */
+/* The end of a turn: sends what can be sent, and closes who is done or broken. */
+void host_clients_flush(host_server *host);
+void host_client_close(host_server *host, host_client *client);
+void host_clients_tick(host_server *host, int64_t now);
+
+/* ---- rpc.c ---- */
+
+/* One line without its end. The client may be broken afterwards, never gone. */
+void host_rpc(host_server *host, host_client *client, const char *line, size_t length);
+/* The answer of a job that has ended, to everyone who waits for it; they are its waiters no more. */
+void host_rpc_ended(host_server *host, host_job *job);
+/* To those who are sent output as it comes; returns whether one of them is slow. */
+bool host_rpc_output(host_server *host, host_job *job, unsigned stream, const uint8_t *bytes, size_t length);
+
+/* ---- job.c ---- */
+
+/* Admits a job: takes `job` over, also when it is refused. */
+sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err);
+host_job *host_job_find(host_server *host, const pf_id *id);
+void host_job_free(host_job *job);
+/* The end of a turn: starts what can be started, and forgets jobs that ended long ago. */
+void host_dispatch(host_server *host);
+/* The end of a job, in any state: `failed` NULL for one that ended by itself. */
+void host_job_end(host_server *host, host_job *job, int exit, const sluice_error *failed);
+/* Its runner died: once more, or the end. */
+void host_job_lost(host_server *host, host_job *job, bool crashed, const char *how);
+/* WRITER_BUSY: it runs, in queued mode. */
+sluice_status host_job_cancel(host_server *host, host_job *job, sluice_error *err);
+void host_jobs_tick(host_server *host, int64_t now);
+int64_t host_next_start(const host_server *host); /* when a graph's pause ends; INT64_MAX: none */
+const char *host_state_name(const host_job *job);
+
+/* ---- runner.c ---- */
+
+/* Gives the job to a runner. RESOURCE_LIMIT or what fork says when there is none. */
+sluice_status host_runner_start(host_server *host, host_job *job, sluice_error *err);
+/* A runner ahead of need. */
+void host_runner_ahead(host_server *host, host_graph *graph);
+void host_runner_channel(host_server *host, uint32_t number, bool readable, bool writable);
+void host_runner_output(host_server *host, uint32_t number, unsigned stream);
+void host_runner_ended(host_server *host, uint32_t number);
+void host_runners_dismiss(host_server *host, const host_graph *graph); /* the idle ones; NULL: of all graphs */
+void host_runners_tick(host_server *host, int64_t now);
+bool host_runners_left(const host_server *host);
+void host_runners_kill(host_server *host);
+/* Listens to a job's output again, or not, as its clients keep up. */
+void host_runner_pace(host_server *host, host_job *job);
+
+/* ---- work.c ---- */
+
+/* What goes to a runner ahead of a request's parameters. */
+typedef struct host_order {
+    uint64_t length; /* of the parameters */
+    uint64_t memory;
+    pf_id operation;
+    uint32_t command; /* in the program's table */
+    uint32_t descriptors;
+    uint32_t attempt, workers;
+    uint32_t foreign;
+    uint32_t spare;
+} host_order;
+_Static_assert(sizeof(host_order) == 56, "no padding is sent");
+
+typedef struct host_place {
+    const co_host_program *program;
+    const char *graph_path;
+    int channel;
+    bool stays;
+} host_place;
+/* The whole life of a runner; returns its exit status. */
+int host_work(const host_place *place);
+
+#endif

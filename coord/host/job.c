@@ -1,0 +1,338 @@
+/*
+ * Jobs: admission, queues, the choice of who is next, and ends (see coord/host/host.h).
+ *
+ * Places. Each lane has as many as there are workers. A small job takes one; a job with a pool takes as many as its
+ * pool has workers, which is at most its graph's share by weight, so that a long job of one graph never keeps another
+ * graph waiting for its first. Within a lane the graph that has had least, by weight, is next (stride scheduling); a
+ * graph that was idle begins where the others stand, so that nobody saves up turns.
+ */
+#include "coord/host/host.h"
+#include "platform/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STRIDE (UINT64_C(1) << 20)
+
+host_job *host_job_find(host_server *host, const pf_id *id)
+{
+    host_job *job = host->newest;
+    while (job && !pf_id_equal(&job->id, id))
+        job = job->previous;
+    return job;
+}
+
+static void drop_request(host_job *job)
+{
+    free(job->line);
+    job->line = NULL;
+    for (uint32_t i = 0; i < job->descriptor_count; i++)
+        pf_descriptor_close(&job->descriptors[i]);
+    job->descriptor_count = 0;
+}
+
+void host_job_free(host_job *job)
+{
+    drop_request(job);
+    pf_buffer_free(&job->output[0]);
+    pf_buffer_free(&job->output[1]);
+    free(job);
+}
+
+static void unlink_job(host_server *host, host_job *job)
+{
+    if (job->previous)
+        job->previous->next = job->next;
+    else
+        host->oldest = job->next;
+    if (job->next)
+        job->next->previous = job->previous;
+    else
+        host->newest = job->previous;
+}
+
+static void forget_oldest_ended(host_server *host)
+{
+    for (host_job *job = host->oldest; job && host->ended > HOST_ENDED_KEPT;) {
+        host_job *next = job->next;
+        if (job->state == HOST_ENDED) {
+            unlink_job(host, job);
+            host_job_free(job);
+            host->ended--;
+        }
+        job = next;
+    }
+}
+
+/* ---- queues ---- */
+
+static void enqueue(host_job *job, bool first)
+{
+    host_graph *graph = job->graph;
+    host_job **at = &graph->queue;
+    while (*at && !first)
+        at = &(*at)->queued_next;
+    job->queued_next = *at;
+    *at = job;
+    job->state = HOST_WAITING;
+    graph->queued++;
+}
+
+static void dequeue(host_job *job)
+{
+    host_job **at = &job->graph->queue;
+    while (*at != job)
+        at = &(*at)->queued_next;
+    *at = job->queued_next;
+    job->queued_next = NULL;
+    job->graph->queued--;
+}
+
+static bool one_at_a_time(const host_graph *graph)
+{
+    return graph->config.mode != HOST_OPTIMISTIC;
+}
+
+/* The workers that a job with a pool may have: its graph's share of them. */
+static uint32_t share_of(const host_server *host, const host_graph *graph)
+{
+    uint64_t weights = 0;
+    for (const host_graph *other = host->graphs; other; other = other->next)
+        weights += other->leaving ? 0 : other->config.weight;
+    uint64_t share = weights ? (uint64_t)host->config.workers * graph->config.weight / weights : 1;
+    return share > 0 ? (uint32_t)share : 1;
+}
+
+/* The first waiting job of this lane that its graph lets start now. */
+static host_job *eligible(const host_graph *graph, host_lane lane, int64_t now)
+{
+    uint32_t most = one_at_a_time(graph) ? 1 : graph->config.max_jobs;
+    if (graph->running >= most || graph->not_before_ns > now)
+        return NULL;
+    host_job *job = graph->queue;
+    if (one_at_a_time(graph))
+        return job && job->lane == lane ? job : NULL;
+    while (job && job->lane != lane)
+        job = job->queued_next;
+    return job;
+}
+
+static host_job *choose(const host_server *host, host_lane lane, int64_t now)
+{
+    host_job *best = NULL;
+    for (host_graph *graph = host->graphs; graph; graph = graph->next) {
+        host_job *job = eligible(graph, lane, now);
+        if (job && host->used[lane] + job->workers <= host->config.workers &&
+            (!best || graph->pass[lane] < best->graph->pass[lane]))
+            best = job;
+    }
+    return best;
+}
+
+static void charge(host_server *host, host_job *job)
+{
+    host_graph *graph = job->graph;
+    if (graph->pass[job->lane] < host->pass[job->lane])
+        graph->pass[job->lane] = host->pass[job->lane];
+    host->pass[job->lane] = graph->pass[job->lane];
+    graph->pass[job->lane] += STRIDE * job->workers / graph->config.weight;
+}
+
+static void start(host_server *host, host_job *job)
+{
+    sluice_error error = {0};
+    dequeue(job);
+    charge(host, job);
+    job->state = HOST_RUNNING;
+    job->attempts++;
+    if (job->started_ns == 0)
+        job->started_ns = pf_monotonic_ns();
+    job->end_by_ns = job->graph->config.deadline_seconds
+                         ? pf_monotonic_ns() + (int64_t)job->graph->config.deadline_seconds * 1000000000
+                         : INT64_MAX;
+    job->graph->running++;
+    host->used[job->lane] += job->workers;
+    if (host_runner_start(host, job, &error) != SLUICE_OK)
+        host_job_end(host, job, 0, &error);
+}
+
+void host_dispatch(host_server *host)
+{
+    for (unsigned lane = 0; lane < HOST_LANES; lane++) {
+        host_job *job;
+        while ((job = choose(host, (host_lane)lane, pf_monotonic_ns())))
+            start(host, job);
+    }
+    forget_oldest_ended(host);
+}
+
+int64_t host_next_start(const host_server *host)
+{
+    int64_t next = INT64_MAX;
+    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
+        if (graph->queue && graph->not_before_ns != 0 && graph->not_before_ns < next)
+            next = graph->not_before_ns;
+    }
+    return next;
+}
+
+/* ---- admission ---- */
+
+/* A writer beside a writer is refused in mode single, where it would wait in mode queued. */
+static sluice_status find_room(const host_graph *graph, sluice_error *err)
+{
+    if (graph->config.mode == HOST_SINGLE && graph->running + graph->queued > 0)
+        return pf_fail(err, SLUICE_WRITER_BUSY, "another job is at work on the graph");
+    if (graph->queued < graph->config.queue)
+        return SLUICE_OK;
+    (void)pf_fail(err, SLUICE_QUEUE_FULL, "%u jobs of the graph are waiting", graph->queued);
+    pf_hint(err, "try again later, or give the graph a longer \"queue\" in the supervisor's configuration");
+    return SLUICE_QUEUE_FULL;
+}
+
+static sluice_status admit(host_server *host, host_job *job, sluice_error *err)
+{
+    if (host->draining)
+        return pf_fail(err, SLUICE_WRITER_BUSY, "the supervisor is ending and takes no more jobs");
+    if (!job->graph->ready) {
+        *err = job->graph->problem;
+        return job->graph->problem.code;
+    }
+    return find_room(job->graph, err);
+}
+
+sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err)
+{
+    sluice_status status = admit(host, job, err);
+    if (status != SLUICE_OK) {
+        job->graph->refused++;
+        host_job_free(job);
+        return status;
+    }
+    job->submitted_ns = pf_monotonic_ns();
+    uint32_t share = share_of(host, job->graph);
+    job->workers = job->lane == HOST_SMALL ? 1 : job->workers == 0 || job->workers > share ? share : job->workers;
+    job->previous = host->newest;
+    if (host->newest)
+        host->newest->next = job;
+    else
+        host->oldest = job;
+    host->newest = job;
+    enqueue(job, false);
+    return SLUICE_OK;
+}
+
+/* ---- ends ---- */
+
+void host_job_end(host_server *host, host_job *job, int exit, const sluice_error *failed)
+{
+    PF_ASSERT(job->state != HOST_ENDED);
+    if (job->state == HOST_WAITING) {
+        dequeue(job);
+    } else {
+        job->graph->running--;
+        host->used[job->lane] -= job->workers;
+    }
+    job->state = HOST_ENDED;
+    job->runner = NULL;
+    job->exit = exit;
+    job->ended_ns = pf_monotonic_ns();
+    if (failed) {
+        job->failed = *failed;
+        if (job->failed.operation_id[0] == '\0')
+            pf_id_text(&job->operation, job->failed.operation_id);
+    }
+    if (failed || exit != 0)
+        job->graph->failed++;
+    else
+        job->graph->done++;
+    drop_request(job);
+    host_rpc_ended(host, job);
+    host->ended++;
+}
+
+/* Each crash in a row of a graph's runners doubles the pause before its next job; others go on as before. */
+static void back_off(host_graph *graph)
+{
+    int64_t pause = HOST_BACKOFF_MS;
+    for (unsigned i = 1; i < graph->crashes && pause < HOST_BACKOFF_MAX; i++)
+        pause *= 2;
+    graph->not_before_ns = pf_monotonic_ns() + (pause < HOST_BACKOFF_MAX ? pause : HOST_BACKOFF_MAX) * 1000000;
+}
+
+void host_job_lost(host_server *host, host_job *job, bool crashed, const char *how)
+{
+    host_graph *graph = job->graph;
+    sluice_error error = {0};
+    graph->restarts++;
+    job->crashes += crashed;
+    if (crashed) {
+        graph->crashes++;
+        back_off(graph);
+    }
+    bool again = job->crashes < HOST_CRASHES_MAX && job->attempts < HOST_DEATHS_MAX && !job->once && !job->cancelled &&
+                 !job->late && !host->draining;
+    if (again) {
+        graph->running--;
+        host->used[job->lane] -= job->workers;
+        job->runner = NULL;
+        job->output[0].length = job->output[1].length = 0;
+        enqueue(job, true);
+        return;
+    }
+    if (job->cancelled)
+        (void)pf_fail(&error, SLUICE_CANCELLED, "the job was cancelled");
+    else if (job->late)
+        (void)pf_fail(&error, SLUICE_TIMEOUT, "the job ran longer than %llu s, which its graph allows",
+                      (unsigned long long)graph->config.deadline_seconds);
+    else
+        (void)pf_fail(&error, SLUICE_INTERNAL, "the process of the job ended %u time%s, the last time by %s",
+                      job->attempts, job->attempts == 1 ? "" : "s", how);
+    error.committed = error.acknowledged = SLUICE_UNKNOWN;
+    pf_hint(&error, "the same request with this operation id tells what became of it");
+    host_job_end(host, job, 0, &error);
+}
+
+sluice_status host_job_cancel(host_server *host, host_job *job, sluice_error *err)
+{
+    sluice_error error = {0};
+    if (job->state == HOST_ENDED)
+        return SLUICE_OK;
+    if (job->state == HOST_WAITING) {
+        (void)pf_fail(&error, SLUICE_CANCELLED, "the job was cancelled before it began");
+        host_job_end(host, job, 0, &error);
+        return SLUICE_OK;
+    }
+    if (job->graph->config.mode == HOST_QUEUED)
+        return pf_fail(err, SLUICE_WRITER_BUSY, "the job has begun: in queued mode only what waits can be cancelled");
+    job->cancelled = true;
+    if (job->runner)
+        pf_child_interrupt(&job->runner->child);
+    return SLUICE_OK;
+}
+
+void host_jobs_tick(host_server *host, int64_t now)
+{
+    for (host_job *job = host->oldest; job;) {
+        host_job *next = job->next;
+        sluice_error error = {0};
+        if (job->state == HOST_WAITING && now >= job->start_by_ns) {
+            (void)pf_fail(&error, SLUICE_TIMEOUT, "the job did not begin before its deadline");
+            host_job_end(host, job, 0, &error);
+        } else if (job->state == HOST_RUNNING && now >= job->end_by_ns && job->runner) {
+            job->late = true;
+            pf_child_kill(&job->runner->child);
+        }
+        job = next;
+    }
+}
+
+const char *host_state_name(const host_job *job)
+{
+    if (job->state == HOST_WAITING)
+        return job->attempts > 0 ? "retrying" : "queued";
+    if (job->state == HOST_RUNNING)
+        return job->cancelled ? "cancelling" : "running";
+    if (job->failed.code == SLUICE_CANCELLED)
+        return "cancelled";
+    return job->failed.code != SLUICE_OK || job->exit != 0 ? "failed" : "done";
+}

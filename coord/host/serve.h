@@ -1,0 +1,50 @@
+/*
+ * `sluice serve`: one supervisor that hosts several graphs of several tenants (DESIGN 7).
+ *
+ * The supervisor does no work of a graph. It listens, admits jobs, and hands each to a runner: a process that it forked
+ * for one graph and that never serves another. A runner runs a command of the program, the very code that the command
+ * line runs by itself, so a hosted command answers in the same words. Small commands (mutate) are run one after the
+ * other by runners that stay, with their graph open; others by a runner of their own, which has a pool of its own
+ * (coord/pool.h) and ends with them.
+ */
+#ifndef COORD_HOST_SERVE_H
+#define COORD_HOST_SERVE_H
+
+#include "store/graph/graph.h"
+#include "worker/task.h"
+
+/* What a runner is asked to do. */
+typedef struct co_host_task {
+    const char *graph_path; /* as configured: what the words say about the place is not looked at */
+    st_graph *graph;        /* open for writing, in runners that stay; else NULL */
+    wk_executor *executor;  /* likewise */
+    const char *command;
+    char **words; /* behind the command */
+    uint32_t word_count;
+    const char *text; /* what the client read in its own place (the records of a mutation); NULL: nothing */
+    size_t text_length;
+    bool terminal;    /* the client's standard error is one */
+    bool foreign;     /* the client is another user than the supervisor: no path is opened for it */
+    pf_id operation;  /* for a job that brought none: the same one at each attempt */
+    unsigned attempt; /* from 1 */
+    unsigned workers; /* that a pool may have */
+    uint64_t memory;  /* that the job may have; 0: no bound */
+} co_host_task;
+
+typedef struct co_host_command {
+    const char *name;
+    bool small; /* one process, soon done */
+} co_host_command;
+
+typedef struct co_host_program {
+    const co_host_command *commands; /* that may be submitted */
+    uint32_t command_count;
+    int (*run)(co_host_task *task); /* in a runner, its standard output and error are the client's; the exit status */
+} co_host_program;
+
+/* Serves until SIGTERM or SIGINT: the first drains, the second ends at once. `check`: reads the configuration only. */
+sluice_status co_serve(const char *config_file, const co_host_program *program, sluice_error *err);
+/* Is the configuration in order? *ret_graphs: how many it names. */
+sluice_status co_serve_check(const char *config_file, uint32_t *ret_graphs, sluice_error *err);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * Inside a runner: orders in, a command of the program, its exit status out (see coord/host/host.h).
+ *
+ * The runner belongs to one graph for its whole life. One that stays opens it before the first order and keeps it open;
+ * what a command does is the command's own. It ends when its channel does; the kernel ends it with the supervisor.
+ */
+#include "coord/host/host.h"
+#include "platform/check.h"
+#include "platform/failpoint.h"
+#include "platform/memory.h"
+#include "platform/terminal.h"
+#include "platform/user_file.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work_state {
+    const host_place *place;
+    st_graph *graph;
+    wk_executor executor;
+    pf_watch *watch;
+    bool interrupted;
+    host_order order;
+    char *line;
+    int descriptors[PF_SOCKET_DESCRIPTORS_MAX];
+    uint32_t descriptor_count;
+} work_state;
+
+/* Reads exactly so many bytes; false at the end of the channel. */
+static bool receive(work_state *worker, void *bytes, size_t length)
+{
+    size_t have = 0;
+    while (have < length) {
+        size_t got = 0;
+        uint32_t count = 0;
+        bool again = false, lost = false;
+        if (pf_socket_receive(worker->place->channel, (char *)bytes + have, length - have,
+                              worker->descriptors + worker->descriptor_count,
+                              PF_SOCKET_DESCRIPTORS_MAX - worker->descriptor_count, &count, &lost, &got, &again,
+                              NULL) != SLUICE_OK ||
+            got == 0)
+            return false;
+        worker->descriptor_count += count;
+        have += got;
+    }
+    return true;
+}
+
+static bool next_order(work_state *worker)
+{
+    if (!receive(worker, &worker->order, sizeof worker->order))
+        return false;
+    PF_ALWAYS(worker->order.length <= HOST_LINE_MAX);
+    worker->line = malloc(worker->order.length + 1);
+    return worker->line && receive(worker, worker->line, worker->order.length) &&
+           worker->descriptor_count == worker->order.descriptors;
+}
+
+static void drop_order(work_state *worker)
+{
+    free(worker->line);
+    worker->line = NULL;
+    for (uint32_t i = 0; i < worker->descriptor_count; i++)
+        pf_descriptor_close(&worker->descriptors[i]);
+    worker->descriptor_count = 0;
+}
+
+static bool is_interrupted(void *context)
+{
+    work_state *worker = context;
+    pf_event event = {0};
+    if (!worker->interrupted && pf_watch_next(worker->watch, PF_AT_ONCE, &event, NULL) == SLUICE_OK)
+        worker->interrupted = event.kind == PF_EVENT_INTERRUPT;
+    return worker->interrupted;
+}
+
+/* The graph of a runner that stays. What is wrong with it the command says, when it opens it itself. */
+static void open_graph(work_state *worker)
+{
+    if (!worker->place->stays || worker->graph ||
+        st_graph_open(worker->place->graph_path, PF_WRITE, &worker->graph, NULL) != SLUICE_OK)
+        return;
+    worker->executor =
+        (wk_executor){.context = worker, .workers = 1, .epoch = pf_id_new(), .cancelled = is_interrupted};
+}
+
+static const char **texts_of(const st_node *array)
+{
+    const char **texts = calloc(array ? (size_t)array->count + 1 : 1, sizeof *texts);
+    uint32_t at = 0;
+    for (const st_node *item = array ? array->first : NULL; texts && item; item = item->next)
+        texts[at++] = item->text;
+    return texts;
+}
+
+static bool is_true(const st_node *params, const char *name)
+{
+    const st_node *node = st_node_member(params, name);
+    return node && node->kind == ST_NODE_BOOL && node->boolean;
+}
+
+/* The supervisor has looked at all of it before. */
+static int run(work_state *worker, const st_node *params)
+{
+    const st_node *words = st_node_member(params, "words");
+    const st_node *text = st_node_member(params, "text");
+    const st_node *inputs = st_node_member(params, "inputs");
+    uint32_t input_count = inputs && inputs->kind == ST_NODE_ARRAY ? inputs->count : 0;
+    const char **names = texts_of(input_count > 0 ? inputs : NULL);
+    const char **list = texts_of(words);
+    union { /* the program's own words are not const, and are not written to */
+        const char **const_words;
+        char **words;
+    } given = {.const_words = list};
+    bool foreign = worker->order.foreign != 0;
+    co_host_task task = {.graph_path = worker->place->graph_path,
+                         .graph = worker->graph,
+                         .executor = worker->graph ? &worker->executor : NULL,
+                         .command = worker->place->program->commands[worker->order.command].name,
+                         .words = given.words,
+                         .word_count = words->count,
+                         .text = text && text->kind == ST_NODE_STRING ? text->text : NULL,
+                         .text_length = text && text->kind == ST_NODE_STRING ? text->length : 0,
+                         .terminal = is_true(params, "terminal"),
+                         .foreign = foreign,
+                         .operation = worker->order.operation,
+                         .attempt = worker->order.attempt,
+                         .workers = worker->order.workers,
+                         .memory = worker->order.memory};
+    int exit = 1;
+    if (names && list) {
+        if (is_true(params, "folder") && !foreign)
+            (void)pf_working_folder_set(worker->descriptors[input_count], NULL); /* else the path is told to be wrong */
+        pf_inputs_give(names, worker->descriptors, input_count);
+        exit = worker->place->program->run(&task);
+        pf_inputs_give(NULL, NULL, 0);
+    }
+    free(names);
+    free(list);
+    return exit;
+}
+
+/* A command that failed by no fault of its request may have met what only opening again tells (moved, fenced, damaged).
+ */
+static void doubt_graph(work_state *worker, int exit)
+{
+    if (exit != 1 && exit != 5 && exit != 6 && exit != 10)
+        return;
+    st_graph_close(worker->graph);
+    worker->graph = NULL;
+}
+
+static int run_order(work_state *worker)
+{
+    st_tree *tree = NULL;
+    const char *problem = NULL;
+    uint64_t line = 0;
+    int exit = 1;
+    if (st_tree_parse(worker->line, worker->order.length, HOST_NODES_MAX, &tree, &problem, &line, NULL) == SLUICE_OK)
+        exit = run(worker, st_node_member(st_tree_root(tree), "params"));
+    st_tree_free(tree);
+    return exit;
+}
+
+static bool answer(const work_state *worker, int exit)
+{
+    const uint32_t words[2] = {(uint32_t)exit, 0};
+    size_t done = 0;
+    (void)fflush(NULL);
+    return pf_socket_send(worker->place->channel, words, sizeof words, NULL, 0, &done, NULL) == SLUICE_OK;
+}
+
+int host_work(const host_place *place)
+{
+    static work_state worker; /* one per process */
+    bool bounded = false;
+    worker = (work_state){.place = place};
+    pf_hold_interrupts();
+    pf_standard_prepare();
+    if (pf_watch_open(&worker.watch, NULL) != SLUICE_OK)
+        return 1;
+    open_graph(&worker);
+    while (next_order(&worker)) {
+        worker.interrupted = false;
+        pf_drop_interrupts();
+        if (place->stays && !bounded && worker.order.memory > 0)
+            pf_memory_bound(worker.order.memory);
+        bounded = true;
+        open_graph(&worker);
+        int exit = run_order(&worker);
+        drop_order(&worker);
+        doubt_graph(&worker, exit);
+        if (!answer(&worker, exit) || !place->stays)
+            break;
+    }
+    drop_order(&worker);
+    st_graph_close(worker.graph);
+    pf_watch_close(worker.watch);
+    return 0;
+}
