@@ -51,6 +51,8 @@ static unsigned rule_count;
 static uint32_t own_counters[PF_FAILPOINT_COUNT];
 static uint32_t *counters = own_counters;
 static int supervisor;
+static pf_failpoint_watch *watcher;
+static void *watcher_context;
 static const char *trace; /* opened for each line: workers close what they inherit */
 
 static bool parse_number(const char *text, size_t length, uint64_t most, uint64_t *ret_value)
@@ -189,9 +191,17 @@ static sluice_status strike(const rule *struck, sluice_error *err)
     return SLUICE_OK;
 }
 
+void pf_failpoints_watch(pf_failpoint_watch *watch, void *context)
+{
+    watcher = watch;
+    watcher_context = context;
+}
+
 sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err)
 {
     PF_ASSERT((unsigned)point < PF_FAILPOINT_COUNT);
+    if (watcher)
+        watcher(watcher_context, point);
     if (rule_count == 0 && !trace)
         return SLUICE_OK;
     uint32_t passage = __atomic_add_fetch(&counters[point], 1, __ATOMIC_RELAXED);
@@ -225,6 +235,12 @@ void pf_failpoints_share(uint32_t *cells)
 void pf_failpoints_pool(int supervisor_pid)
 {
     (void)supervisor_pid;
+}
+
+void pf_failpoints_watch(pf_failpoint_watch *watch, void *context)
+{
+    (void)watch;
+    (void)context;
 }
 
 sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err)

@@ -114,6 +114,9 @@ sluice_status pf_failpoints_init(sluice_error *err);
 void pf_failpoints_share(uint32_t *counters);
 /* Whom killpool kills first (0: nobody). */
 void pf_failpoints_pool(int supervisor_pid);
+/* Told of each passage before any rule strikes (tests, with the simulated disk); NULL: nobody. */
+typedef void pf_failpoint_watch(void *context, pf_failpoint point);
+void pf_failpoints_watch(pf_failpoint_watch *watch, void *context);
 sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err);
 
 #if SLUICE_FAILPOINTS
