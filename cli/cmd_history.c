@@ -131,7 +131,7 @@ static sluice_status load_generation(log_cursor *cursor, uint32_t last, sluice_e
         cursor->log = NULL;
         return SLUICE_OK;
     }
-    sluice_status status = st_log_read(cursor->log, cursor->number, &record, &missing);
+    sluice_status status = st_log_read_lineage(cursor->log, cursor->number, &record, &missing);
     if (status == SLUICE_OK)
         status = st_generation_decode(&record, &cursor->generation, &missing);
     st_record_free(&record);
@@ -461,7 +461,7 @@ static sluice_status run_show(cli_run *run, sluice_error *err)
     PF_GOTO(status, done, open_log(run, cli_text_or(run, SHOW_BRANCH, "main"), &graph, &log, err));
     PF_GOTO(status, done, st_place_find(graph, &log, run->arguments.operands[1], &number, &index, err));
     PF_GOTO(status, done, st_lineage_log(graph, log, number, &log, &last, err));
-    PF_GOTO(status, done, st_log_read(log, number, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     if (generation.commit_count == 0) {
         status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu has no commit", (unsigned long long)number);

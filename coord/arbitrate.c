@@ -79,7 +79,7 @@ static sluice_status judge(const co_claim *claim, uint64_t number, co_finding *f
     st_record record = {0};
     st_generation generation = {0};
     sluice_status status;
-    PF_GOTO(status, done, st_log_read(claim->log, number, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(claim->log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     bool counts = claim->reads && number > claim->verdict;
     for (uint32_t i = 0; i < generation.commit_count; i++) {
@@ -93,7 +93,8 @@ static sluice_status judge(const co_claim *claim, uint64_t number, co_finding *f
         if (!counts || *finding != CO_HOLDS)
             continue;
         bool meet = false;
-        if (claim->reads->reads_head || !pf_sha256_equal(&generation.schema_identity, &claim->reads->schema_identity)) {
+        if (record.collected || claim->reads->reads_head ||
+            !pf_sha256_equal(&generation.schema_identity, &claim->reads->schema_identity)) {
             *finding = CO_MOVED;
         } else {
             PF_GOTO(status, done, meets(claim, &record, &generation, i, &meet, found, err));

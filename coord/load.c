@@ -218,7 +218,7 @@ static sluice_status rows_of_commit(st_graph *graph, co_load_result *result, slu
 
     PF_TRY(st_graph_log(graph, receipt->incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
-    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, receipt->generation, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     if (receipt->index >= generation.commit_count) {
         status = pf_fail(err, SLUICE_CORRUPT, "a receipt names a commit that its generation does not have");

@@ -275,7 +275,7 @@ static sluice_status find_parent(const load_job *job, const co_receipt *receipt,
     sluice_status status;
 
     PF_TRY(st_graph_log(job->graph, receipt->incarnation, &log, err));
-    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, receipt->generation, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     if (receipt->index < generation.commit_count)
         pf_id_text(&generation.commits[receipt->index].parents[0], ret_parent);

@@ -277,12 +277,11 @@ static sluice_status tell_repeated(st_graph *graph, co_merge_result *result, slu
     st_log *log = NULL;
     st_record record = {0};
     st_generation generation = {0};
-    st_view *before = NULL;
     st_history merged = {0};
     st_reach parent;
     sluice_status status;
     PF_TRY(st_graph_log(graph, receipt->incarnation, &log, err));
-    PF_GOTO(status, done, st_log_read(log, receipt->generation, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, receipt->generation, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     if (receipt->index >= generation.commit_count || generation.commits[receipt->index].merged_count == 0) {
         status = pf_fail(err, SLUICE_CORRUPT, "a receipt of a merge names another commit");
@@ -290,13 +289,11 @@ static sluice_status tell_repeated(st_graph *graph, co_merge_result *result, slu
     }
     const st_commit *commit = &generation.commits[receipt->index];
     result->source_head = commit->parents[1];
-    PF_GOTO(status, done, st_view_load_at(graph, log, receipt->generation - 1, ST_INDEX_LAST, &before, err));
-    PF_GOTO(status, done, st_view_place(graph, before, &parent, err));
+    PF_GOTO(status, done, st_commit_place(graph, log, receipt->generation - 1, &parent, err));
     PF_GOTO(status, done, st_history_of_merged(graph, commit->merged, commit->merged_count, &merged, err));
     result->outcome = st_history_has(&merged, &parent) ? CO_MERGE_FAST_FORWARD : CO_MERGE_MERGED;
 done:
     st_history_free(&merged);
-    st_view_free(before);
     st_generation_free(&generation);
     st_record_free(&record);
     return status;

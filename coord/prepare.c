@@ -54,7 +54,7 @@ static sluice_status answer_receipt(co_run *run, const st_receipt *receipt, slui
     st_record record = {0};
     st_generation generation = {0};
     sluice_error read_error = {0};
-    sluice_status status = st_log_read(run->log, receipt->generation, &record, &read_error);
+    sluice_status status = st_log_read_lineage(run->log, receipt->generation, &record, &read_error);
     if (status == SLUICE_OK)
         status = st_generation_decode(&record, &generation, &read_error);
     if (status == SLUICE_OK && receipt->index < generation.commit_count) {

@@ -56,7 +56,7 @@ static void count_rows(const co_run *run, co_receipt *receipt)
     st_record record = {0};
     st_generation generation = {0};
     if (st_graph_log(run->write.graph, receipt->incarnation, &log, NULL) != SLUICE_OK ||
-        st_log_read(log, receipt->generation, &record, NULL) != SLUICE_OK)
+        st_log_read_lineage(log, receipt->generation, &record, NULL) != SLUICE_OK)
         return;
     if (st_generation_decode(&record, &generation, NULL) == SLUICE_OK && generation.commit_count > 0) {
         receipt->inserted = generation.commits[0].inserted;

@@ -35,6 +35,27 @@ sluice_status st_branch_make(st_graph *graph, uint64_t incarnation, uint64_t num
     return st_branch_make_on(graph->volume, incarnation, number, digest, opening_manifest, opening_attachments, err);
 }
 
+sluice_status st_branch_hold(st_graph *graph, uint64_t incarnation, pf_file **ret_pins, sluice_error *err)
+{
+    char folder[64], path[80];
+    sluice_error probe = {0};
+    *ret_pins = NULL;
+    st_branch_folder(incarnation, folder);
+    (void)snprintf(path, sizeof(path), "%s/pins", folder);
+    sluice_status status = pf_open(graph->volume, path, PF_READ, ret_pins, &probe);
+    if (status == SLUICE_NOT_FOUND)
+        return SLUICE_OK;
+    if (status == SLUICE_OK)
+        status = pf_lock(*ret_pins, 0, 1, PF_LOCK_SHARED, pf_deadline_in_ms(10000), &probe);
+    if (status == SLUICE_OK)
+        return SLUICE_OK;
+    (void)pf_close(*ret_pins, NULL); /* only looked at */
+    *ret_pins = NULL;
+    if (err)
+        *err = probe;
+    return status;
+}
+
 typedef struct folder_walk {
     st_branch_fn *each;
     void *context;

@@ -70,8 +70,7 @@ sluice_status st_control_encode(const st_control *control, pf_buffer *buffer, sl
     st_json_u64(&json, control->next_incarnation);
     st_json_name(&json, "next_row_block");
     st_json_u64(&json, control->next_row_block);
-    st_json_name(&json, "gc_boundary");
-    st_json_u64(&json, control->gc_boundary);
+    st_boundaries_encode(&json, control);
     st_json_name(&json, "voided_epochs");
     st_json_array(&json);
     for (uint32_t i = 0; i < control->voided_count; i++)
@@ -181,7 +180,7 @@ sluice_status st_control_decode(const void *bytes, size_t length, st_control *re
     PF_GOTO(status, done, st_json_get_u64(document, "next_property", &control.next_property, err));
     PF_GOTO(status, done, st_json_get_u64(document, "next_incarnation", &control.next_incarnation, err));
     PF_GOTO(status, done, st_json_get_u64(document, "next_row_block", &control.next_row_block, err));
-    PF_GOTO(status, done, st_json_get_u64(document, "gc_boundary", &control.gc_boundary, err));
+    PF_GOTO(status, done, st_boundaries_decode(document, &control, err));
     PF_GOTO(status, done, decode_voided(document, &control, err));
     PF_GOTO(status, done, decode_checkpoints(document, &control, err));
     PF_GOTO(status, done, decode_receipts(document, &control, err));
@@ -203,6 +202,9 @@ void st_control_free(st_control *control)
     for (uint32_t i = 0; i < control->checkpoint_count; i++)
         free(control->checkpoints[i].name);
     free(control->checkpoints);
+    for (uint32_t i = 0; i < control->boundary_count; i++)
+        free(control->boundaries[i].kept);
+    free(control->boundaries);
     *control = (st_control){0};
 }
 

@@ -85,6 +85,9 @@ sluice_status st_branch_make(st_graph *graph, uint64_t incarnation, uint64_t num
 /* Every folder branches/<incarnation>, in no order that means anything; foreign entries are passed over. */
 typedef sluice_status st_branch_fn(void *context, uint64_t incarnation, sluice_error *err);
 sluice_status st_branch_list(st_graph *graph, st_branch_fn *each, void *context, sluice_error *err);
+/* Pins all generations of a branch: until *ret_pins is closed, collection lets none of them go that stands then (the
+ * boundary is looked at after this). *ret_pins NULL: the branch has no pin file. For verify and copies of a graph. */
+sluice_status st_branch_hold(st_graph *graph, uint64_t incarnation, pf_file **ret_pins, sluice_error *err);
 /* The log of a branch incarnation, opened once per handle and kept until the graph is closed. */
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err);
 
@@ -115,6 +118,18 @@ typedef struct st_checkpoint {
 } st_checkpoint;
 #define ST_CHECKPOINTS_MAX 256u /* RESOURCE_LIMIT beyond */
 
+/* What collection has let go of in one branch's log: every generation below `below` that is in none of the kept ranges.
+ * Published before the first byte of them goes; what was let go of never comes back. Their commits stay known
+ * (st_log_read_lineage), their state does not. */
+typedef struct st_range {
+    uint64_t first, last;
+} st_range;
+typedef struct st_boundary {
+    uint64_t incarnation, below;
+    st_range *kept; /* ascending, apart from each other, all below `below` */
+    uint32_t kept_count;
+} st_boundary;
+
 #define ST_VOIDED_MAX           64u  /* the newest are kept */
 #define ST_CONTROL_RECEIPTS_MAX 256u /* the newest are kept: bounds the control record */
 
@@ -123,7 +138,8 @@ typedef struct st_control {
     uint64_t next_row_block; /* the number of the next block; block k begins at k * ST_ROW_BLOCK */
     pf_id *voided_epochs;    /* oldest first */
     uint32_t voided_count;
-    uint64_t gc_boundary;       /* generation below which main's history may be gone; per branch later */
+    st_boundary *boundaries; /* of collection, ascending by incarnation */
+    uint32_t boundary_count;
     st_checkpoint *checkpoints; /* ascending by name, bytewise */
     uint32_t checkpoint_count;
     st_control_receipt *receipts; /* oldest first */
@@ -148,6 +164,17 @@ const st_checkpoint *st_control_find_checkpoint(const st_control *control, const
 sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err);
 bool st_control_drop_checkpoint(st_control *control, const char *name); /* false: there was none */
 bool st_control_is_voided(const st_control *control, const pf_id *epoch);
+const st_boundary *st_control_find_boundary(const st_control *control, uint64_t incarnation); /* NULL: none */
+/* Puts a boundary in the place of the branch's; it is copied. */
+sluice_status st_control_set_boundary(st_control *control, const st_boundary *boundary, sluice_error *err);
+void st_control_drop_boundary(st_control *control, uint64_t incarnation); /* its folder is gone */
+/* Has collection let go of this generation? `boundary` may be NULL. */
+bool st_boundary_dropped(const st_boundary *boundary, uint64_t generation);
+/* The same by what control/ says now. */
+sluice_status st_graph_is_collected(st_graph *graph, uint64_t incarnation, uint64_t generation, bool *ret_collected,
+                                    sluice_error *err);
+/* NOT_FOUND that says so. */
+sluice_status st_fail_collected(uint64_t incarnation, uint64_t generation, sluice_error *err);
 /* Changes it: takes control's publish lock, heals and settles its log when it must, re-reads, lets `change` edit the
  * state, appends one record; none when nothing changed. Numbers are never lowered (asserted). */
 typedef sluice_status st_control_change_fn(void *context, st_control *control, sluice_error *err);

@@ -6,13 +6,14 @@
  * open.c     opening one
  * branch.c   a branch's folder and log; branch_name.c what it may be called
  * refs.c     branch names
- * control.c  the control state and its log; control_document.c its encoding
+ * control.c  the control state and its log; control_document.c its encoding; boundary.c what collection let go of
  * reserve.c  the reserve file
  */
 #ifndef STORE_GRAPH_INTERNAL_H
 #define STORE_GRAPH_INTERNAL_H
 
 #include "locks/oslock.h"
+#include "store/format/json.h"
 #include "store/graph/graph.h"
 
 #define ST_FORMAT_FILE    "FORMAT"
@@ -39,6 +40,8 @@ struct st_graph {
     pf_filesystem filesystem;
     st_log *control; /* opened at first use */
     lk_lockfile *control_locks;
+    st_control boundaries;      /* as of control/'s generation `boundaries_at`; 0: not read yet */
+    uint64_t boundaries_at;
     st_open_log *logs;
     uint32_t log_count;
     uint64_t *durable_refs; /* incarnations whose ref this handle has synced */
@@ -72,6 +75,8 @@ sluice_status st_make_file(pf_volume *volume, const char *path, const void *byte
 
 sluice_status st_control_encode(const st_control *control, pf_buffer *buffer, sluice_error *err);
 sluice_status st_control_decode(const void *bytes, size_t length, st_control *ret_control, sluice_error *err);
+void st_boundaries_encode(st_json *json, const st_control *control);
+sluice_status st_boundaries_decode(const cJSON *document, st_control *control, sluice_error *err);
 /* Makes control/'s log with generation 1, this state. */
 sluice_status st_control_make(pf_volume *volume, const st_control *first, sluice_error *err);
 /* Opens the log of control/ if it is not open yet. */

@@ -96,6 +96,7 @@ void st_graph_close(st_graph *graph)
     pf_volume_close(graph->volume);
     free(graph->logs);
     free(graph->durable_refs);
+    st_control_free(&graph->boundaries);
     free(graph);
 }
 

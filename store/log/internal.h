@@ -8,6 +8,7 @@
  * current.c  the file CURRENT
  * mark.c     the file acknowledged
  * suspect.c  the file suspect; healing
+ * lineage.c  what stays of a segment that collection took
  * log.c      opening, refreshing, reading by number
  * append.c   settling, switching segments, appending
  * log_verify.c  reading everything
@@ -76,6 +77,7 @@ typedef struct st_earlier { /* an earlier segment, as an opening record names it
 
 typedef struct st_segment {
     uint64_t number; /* 0: none */
+    bool collected;  /* the file is its lineage; the entries are places of manifests there */
     pf_file *file;
     uint64_t size;
     uint64_t incarnation;
@@ -134,6 +136,11 @@ sluice_status st_segment_open(pf_volume *volume, const char *folder, uint64_t nu
  * `last`. (Behind it may stand what a healed segment put aside.) */
 sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
                                const pf_sha256 *opening, uint64_t last, st_segment *ret_segment, sluice_error *err);
+/* lineage.c: opens what stays of a collected segment; its entries are those of the chain. NOT_FOUND. */
+sluice_status st_lineage_open(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
+                              const pf_sha256 *opening, st_segment *ret_segment, sluice_error *err);
+sluice_status st_lineage_read_entry(const st_segment *segment, const st_entry *entry, st_record *ret_record,
+                                    sluice_error *err);
 /* Follows to the end from where it stands. */
 sluice_status st_segment_follow(st_segment *segment, sluice_error *err);
 /* Room for one more entry, so that the next note cannot fail. */
@@ -217,9 +224,15 @@ struct st_log {
     st_segment old[ST_LOG_OLD_OPEN]; /* indexes of earlier segments, by last use */
 };
 
+typedef struct st_stop { /* an earlier segment, on the way through all of them */
+    st_earlier at;
+    uint64_t last; /* the last generation that counts as its */
+} st_stop;
+/* All earlier segments, oldest first: the lists of the opening records, followed back. Malloc'd. */
+sluice_status st_log_stops(st_log *log, st_stop **ret_stops, size_t *ret_count, sluice_error *err);
 /* The last generation of the i-th segment that `from` names; what stands behind it there was put aside. */
 uint64_t st_segment_last_of(const st_segment *from, uint32_t i);
-/* The index of an earlier segment up to generation `last`; one that is missing is CORRUPT. */
+/* The index of an earlier segment up to generation `last`, or its lineage; one without either is CORRUPT. */
 sluice_status st_log_open_stop(const st_log *log, const st_earlier *earlier, uint64_t last, st_segment *ret_segment,
                                sluice_error *err);
 /* The same for the i-th that `from` names. */

@@ -188,6 +188,11 @@ sluice_status st_log_open_stop(const st_log *log, const st_earlier *earlier, uin
     sluice_error local = {0};
     sluice_status status = st_segment_index(log->volume, log->folder, earlier->number, log->incarnation,
                                             &earlier->opening, last, ret_segment, &local);
+    if (status == SLUICE_NOT_FOUND) { /* its lineage was whole before it went */
+        local = (sluice_error){0};
+        status = st_lineage_open(log->volume, log->folder, earlier->number, log->incarnation, &earlier->opening,
+                                 ret_segment, &local);
+    }
     return status == SLUICE_OK ? status : missing_is_corrupt(log, earlier->number, status, &local, err);
 }
 
@@ -233,7 +238,8 @@ static sluice_status not_retained(const st_log *log, uint64_t number, sluice_err
                    number, log->incarnation);
 }
 
-sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err)
+static sluice_status find_entry(st_log *log, uint64_t number, const st_segment **ret_segment,
+                                const st_entry **ret_entry, sluice_error *err)
 {
     const st_segment *segment = &log->active;
     const st_entry *entry = st_segment_find(segment, number);
@@ -250,7 +256,39 @@ sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, s
         if (!entry && covers)
             return log_corrupt(log, "an earlier segment lacks its last records", err);
     }
+    *ret_segment = segment;
+    *ret_entry = entry;
+    return SLUICE_OK;
+}
+
+sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err)
+{
+    const st_segment *segment = NULL;
+    const st_entry *entry = NULL;
+    PF_TRY(find_entry(log, number, &segment, &entry, err));
+    if (segment->collected)
+        return not_retained(log, number, err);
     return st_segment_read_entry(segment, entry, ret_record, err);
+}
+
+sluice_status st_log_read_lineage(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err)
+{
+    const st_segment *segment = NULL;
+    const st_entry *entry = NULL;
+    PF_TRY(find_entry(log, number, &segment, &entry, err));
+    return st_segment_read_entry(segment, entry, ret_record, err);
+}
+
+sluice_status st_log_read_opening_of(st_log *log, uint64_t number, bool behind, st_record *ret_record,
+                                     sluice_error *err)
+{
+    const st_segment *segment = &log->active;
+    const st_entry *entry = NULL;
+    if (!behind || number != log->active.base)
+        PF_TRY(find_entry(log, behind ? number + 1 : number, &segment, &entry, err));
+    if (segment->collected || (behind && segment->base != number))
+        return not_retained(log, number, err);
+    return st_segment_read_opening(segment, ret_record, err);
 }
 
 sluice_status st_log_read_opening(st_log *log, st_record *ret_record, sluice_error *err)

@@ -51,6 +51,7 @@ typedef struct st_record {
     const uint8_t *attachments;
     size_t attachments_length;
     uint8_t *storage; /* owned */
+    bool collected;   /* its segment is gone: the manifest is what its lineage kept, without attachments */
 } st_record;
 void st_record_free(st_record *record); /* safe on a zeroed one */
 
@@ -77,8 +78,14 @@ uint64_t st_log_incarnation(const st_log *log);
 /* The record of generation `number` (in any segment that still exists); NOT_FOUND when it was never there or is
  * collected. */
 sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err);
+/* The same, and when its segment is gone what its lineage kept of it (`collected`): for whom commits are enough. */
+sluice_status st_log_read_lineage(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err);
 /* The active segment's opening record. */
 sluice_status st_log_read_opening(st_log *log, st_record *ret_record, sluice_error *err);
+/* The opening record of the segment that holds generation `number`; or, `behind`, of the one that continues it.
+ * NOT_FOUND. */
+sluice_status st_log_read_opening_of(st_log *log, uint64_t number, bool behind, st_record *ret_record,
+                                     sluice_error *err);
 /* The first generation number that can still be read. */
 uint64_t st_log_first(const st_log *log);
 
@@ -106,7 +113,27 @@ sluice_status st_log_check_suspect(st_log *log, sluice_error *err);
  */
 sluice_status st_log_heal(st_log *log, const st_opening_source *opening, sluice_error *err);
 
-/* Reads and checks every record of every segment (verify); calls `each` per record. */
+/* ---- segments that go (collection, under its claim) ---- */
+
+typedef struct st_log_segment {
+    uint64_t number;
+    uint64_t first, last; /* the generations that count as its; first > last: none */
+    bool active;
+    bool collected; /* its lineage stands; the segment's own file may, too, when collection was cut short */
+} st_log_segment;
+/* Every segment, oldest first; malloc'd. */
+sluice_status st_log_segments(st_log *log, st_log_segment **ret_segments, size_t *ret_count, sluice_error *err);
+/* Makes F/lineage/<number>, whole and synced: what stays of a segment that is not the active one. `compact` gives of a
+ * record's manifest what is to be kept. Done already is done. */
+typedef sluice_status st_log_compact_fn(void *context, const st_record *record, pf_buffer *ret_manifest,
+                                        sluice_error *err);
+sluice_status st_log_keep_lineage(st_log *log, uint64_t number, st_log_compact_fn *compact, void *context,
+                                  sluice_error *err);
+/* "F/log/<number>.seg" */
+void st_log_segment_path(const st_log *log, uint64_t number, char ret_path[128]);
+
+/* Reads and checks every record of every segment (verify); calls `each` per record, not for those whose segment is
+ * gone: of these the chain of digests is followed. */
 typedef sluice_status st_log_record_fn(void *context, const st_record *record, sluice_error *err);
 sluice_status st_log_verify(st_log *log, st_log_record_fn *each, void *context, sluice_error *err);
 

@@ -8,30 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct stop { /* a segment on the way */
-    st_earlier at;
-    uint64_t last; /* the last generation that counts as its */
-} stop;
-
-/* All earlier segments that can be read, oldest first: the lists of the opening records, followed back to the oldest.
- */
-static sluice_status collect_stops(st_log *log, stop **ret_stops, size_t *ret_count, sluice_error *err)
+sluice_status st_log_stops(st_log *log, st_stop **ret_stops, size_t *ret_count, sluice_error *err)
 {
     st_segment oldest = {0};
-    stop *stops = NULL;
+    st_stop *stops = NULL;
     size_t count = 0;
     const st_segment *from = &log->active;
     sluice_status status = SLUICE_OK;
 
     while (from->earlier_count > 0) {
         uint32_t more = from->earlier_count;
-        stop *grown = calloc(count + more, sizeof(*grown));
+        st_stop *grown = calloc(count + more, sizeof(*grown));
         if (!grown) {
             status = pf_fail_memory(err);
             goto done;
         }
         for (uint32_t i = 0; i < more; i++)
-            grown[i] = (stop){.at = from->earlier[i], .last = st_segment_last_of(from, i)};
+            grown[i] = (st_stop){.at = from->earlier[i], .last = st_segment_last_of(from, i)};
         if (count > 0)
             memcpy(grown + more, stops, count * sizeof(*stops));
         free(stops);
@@ -81,6 +74,8 @@ static sluice_status walk_record(const st_segment *segment, const st_entry *entr
     sluice_status status;
 
     PF_TRY(st_segment_read_entry(segment, entry, &record, err));
+    if (record.collected)
+        each = NULL;
     if (walk->begun && !joins(walk, &record)) {
         status = does_not_continue(segment, err);
         goto done;
@@ -98,11 +93,13 @@ static sluice_status walk_segment(const st_segment *segment, uint64_t last, chai
 {
     st_record record = {0};
 
-    PF_TRY(st_segment_read_opening(segment, &record, err));
-    sluice_status status = each ? each(context, &record, err) : SLUICE_OK;
-    st_record_free(&record);
-    if (status != SLUICE_OK)
-        return status;
+    if (!segment->collected) {
+        PF_TRY(st_segment_read_opening(segment, &record, err));
+        sluice_status status = each ? each(context, &record, err) : SLUICE_OK;
+        st_record_free(&record);
+        if (status != SLUICE_OK)
+            return status;
+    }
     if (last < st_segment_first(segment)) /* healing was begun again: a later segment repeats the same record */
         return SLUICE_OK;
     /* A segment that repeats its base may bring the only copy that is left of it: its first record has to join. */
@@ -120,14 +117,14 @@ static sluice_status walk_segment(const st_segment *segment, uint64_t last, chai
 
 sluice_status st_log_verify(st_log *log, st_log_record_fn *each, void *context, sluice_error *err)
 {
-    stop *stops = NULL;
+    st_stop *stops = NULL;
     size_t count = 0;
     chain walk = {0};
     st_segment segment = {0};
     sluice_status status;
 
     PF_TRY(st_log_refresh(log, err));
-    PF_GOTO(status, done, collect_stops(log, &stops, &count, err));
+    PF_GOTO(status, done, st_log_stops(log, &stops, &count, err));
     for (size_t i = 0; i < count; i++) {
         PF_GOTO(status, done, st_log_open_stop(log, &stops[i].at, stops[i].last, &segment, err));
         PF_GOTO(status, done, walk_segment(&segment, stops[i].last, &walk, each, context, err));

@@ -353,7 +353,9 @@ sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t n
     PF_GOTO(status, done, open_file(volume, folder, PF_READ, &segment, err));
     PF_GOTO(status, done, read_opening_bytes(&segment, &bytes, &size, err));
     PF_GOTO(status, done, take_opening(&segment, bytes, size, opening, err));
-    while (st_segment_end_number(&segment) < last && segment.size - segment.end >= ST_RECORD_ALIGN) {
+    while ((st_segment_end_number(&segment) < last ||
+            (segment.repeats && segment.entry_count == 0 && segment.base == last)) &&
+           segment.size - segment.end >= ST_RECORD_ALIGN) {
         PF_GOTO(status, done, read_at(&segment, ST_FROM_CACHE, segment.end, block, sizeof(block), err));
         if (st_head_decode(block, &head) != ST_HEAD_VALID || !head_continues(&segment, &head) ||
             st_head_record_size(&head) > segment.size - segment.end)
@@ -416,6 +418,8 @@ sluice_status st_segment_read_entry(const st_segment *segment, const st_entry *e
     st_head head;
     sluice_status status;
 
+    if (segment->collected)
+        return st_lineage_read_entry(segment, entry, ret_record, err);
     PF_TRY(allocate(entry->size, &bytes, err));
     for (int attempt = 0; attempt < 2;
          attempt++) { /* the second time, what a settling writer was writing has arrived */

@@ -63,13 +63,12 @@ static sluice_status still_there(st_snapshot *snapshot, bool *ret_there, sluice_
     PF_TRY(st_graph_log(snapshot->graph, snapshot->view->incarnation, &log, err));
     PF_TRY(st_log_refresh(log, err));
     uint64_t generation = snapshot->view->generation;
-    *ret_there = generation >= st_log_first(log) || generation == st_log_end(log).number;
-    if (!*ret_there) { /* the place where a branch begins stands in its opening record */
-        st_record opening = {0};
-        PF_TRY(st_log_read_opening(log, &opening, err));
-        *ret_there = opening.number == generation;
-        st_record_free(&opening);
-    }
+    *ret_there = true;
+    if (generation == st_log_end(log).number || generation < st_log_first(log)) /* the place where a branch begins */
+        return SLUICE_OK;
+    bool collected = false;
+    PF_TRY(st_graph_is_collected(snapshot->graph, snapshot->view->incarnation, generation, &collected, err));
+    *ret_there = !collected;
     return SLUICE_OK;
 }
 
@@ -183,8 +182,7 @@ sluice_status st_snapshot_open_commit(st_graph *graph, const st_reach *place, st
     if (!late)
         PF_GOTO(status, done, still_there(snapshot, &there, err));
     if (!there)
-        status =
-            pf_fail(err, SLUICE_NOT_FOUND, "generation %llu is not retained", (unsigned long long)place->generation);
+        status = st_fail_collected(place->incarnation, place->generation, err);
 done:
     if (status == SLUICE_OK)
         *ret_snapshot = snapshot;

@@ -3,12 +3,16 @@
  * named by the object's path relative to the graph. What is damaged is reported and the walk goes on; what fails for
  * want of memory or by an interrupted call ends it.
  *
+ * What collection let go of is no damage: of its records only the chain and the manifests are looked at. A branch is
+ * held (st_branch_hold) while it is read, so that nothing goes meanwhile.
+ *
  * Order: control/, the refs, then for each branch its log record by record (chain and digests by store/log; here
  * manifest, skip pointers, schema, edits with their objects, change sets, state pages with their lists, receipts), then
  * the rows of its head. Deleted branches that others were forked from are read, too.
  */
 #include "store/read/verify.h"
 #include "platform/check.h"
+#include "store/state/commit_edit.h"
 #include "store/state/lineage.h"
 #include "store/state/page.h"
 #include <stdarg.h>
@@ -43,8 +47,10 @@ sluice_status st_verify_judge(st_verify *verify, const char *object, sluice_stat
 
 typedef struct branch_walk {
     st_verify *verify;
+    st_log *log;
     uint64_t incarnation;
-    pf_sha256 *digests; /* of generations [first, first + count) */
+    const st_boundary *boundary; /* NULL: nothing was collected */
+    pf_sha256 *digests;          /* of generations [first, first + count) */
     uint64_t first, count, room;
     char object[96];
 } branch_walk;
@@ -157,6 +163,43 @@ static sluice_status check_commit(branch_walk *walk, const st_record *record, co
                       : SLUICE_OK;
 }
 
+static sluice_status check_state(branch_walk *walk, st_edit_reader *reader, const st_view *view, sluice_error *err)
+{
+    st_verify *verify = walk->verify;
+    for (uint32_t i = 0; i < view->table_count; i++) {
+        const st_table_entry *entry = &view->tables[i];
+        for (uint32_t p = 0; p < entry->page_count; p++)
+            PF_TRY(st_verify_list(verify, entry->id, &entry->pages[p], err));
+        for (uint32_t e = 0; e < entry->edit_count; e++) {
+            st_bound_edit bound = {0};
+            sluice_error found = {0};
+            sluice_status status = st_edit_reader_read(reader, &entry->edits[e], entry->id, &bound, &found);
+            PF_TRY(st_verify_judge(verify, walk->object, status, &found, err));
+            status = status == SLUICE_OK ? st_verify_edit(verify, &bound.edit, err) : SLUICE_OK;
+            st_edit_free(&bound.edit);
+            PF_TRY(status);
+        }
+    }
+    return SLUICE_OK;
+}
+
+/* The first generation behind collected ones: of its state, parts may stand where these did. */
+static sluice_status check_first_kept(branch_walk *walk, uint64_t number, sluice_error *err)
+{
+    st_view *view = NULL;
+    sluice_error found = {0};
+    st_edit_reader reader = {.graph = walk->verify->graph};
+    if (!st_boundary_dropped(walk->boundary, number - 1))
+        return SLUICE_OK;
+    sluice_status status = st_view_load_kept(walk->verify->graph, walk->log, number, &view, &found);
+    if (status != SLUICE_OK)
+        return st_verify_judge(walk->verify, walk->object, status, &found, err);
+    status = check_state(walk, &reader, view, err);
+    st_edit_reader_close(&reader);
+    st_view_free(view);
+    return status;
+}
+
 static sluice_status check_generation(branch_walk *walk, const st_record *record, sluice_error *err)
 {
     st_generation generation = {0};
@@ -168,6 +211,11 @@ static sluice_status check_generation(branch_walk *walk, const st_record *record
     if (generation.incarnation != walk->incarnation)
         PF_GOTO(status, done, st_verify_report(walk->verify, walk->object, err, "it is of another branch"));
     PF_GOTO(status, done, check_skips(walk, &generation, err));
+    if (st_boundary_dropped(walk->boundary, generation.number)) {
+        status = note_digest(walk, record, err);
+        goto done;
+    }
+    PF_GOTO(status, done, check_first_kept(walk, generation.number, err));
     PF_GOTO(status, done, take_schema(walk->verify, &generation.schema_identity, err));
     for (uint32_t i = 0; i < generation.commit_count; i++)
         PF_GOTO(status, done, check_commit(walk, record, &generation, i, err));
@@ -205,6 +253,8 @@ static sluice_status check_opening(branch_walk *walk, const st_record *record, s
         return st_verify_judge(walk->verify, walk->object, status, &found, err);
     status = check_receipts(record, &attachments, opening.receipts, &found);
     PF_GOTO(status, done, st_verify_judge(walk->verify, walk->object, status, &found, err));
+    if (st_boundary_dropped(walk->boundary, opening.number))
+        goto done;
     if (opening.number > 0)
         PF_GOTO(status, done, take_schema(walk->verify, &opening.schema_identity, err));
     for (uint32_t i = 0; i < opening.page_count; i++)
@@ -277,8 +327,9 @@ static sluice_status guarded_record(void *context, const st_record *record, slui
     return walk->failed == SLUICE_OK ? SLUICE_OK : pf_fail(err, SLUICE_CANCELLED, "verify was ended");
 }
 
-static sluice_status verify_branch(st_verify *verify, const char *name, uint64_t incarnation, sluice_error *err)
+static sluice_status verify_held(st_verify *verify, const char *name, uint64_t incarnation, sluice_error *err)
 {
+    st_control control = {0};
     branch_walk branch = {.verify = verify, .incarnation = incarnation};
     log_walk walk = {.branch = &branch, .err = err};
     char object[80];
@@ -292,6 +343,9 @@ static sluice_status verify_branch(st_verify *verify, const char *name, uint64_t
         return SLUICE_OK; /* deleted and collected meanwhile */
     if (status != SLUICE_OK)
         return st_verify_judge(verify, object, status, &found, err);
+    if (st_control_read(verify->graph, &control, NULL) == SLUICE_OK) /* else it was reported */
+        branch.boundary = st_control_find_boundary(&control, incarnation);
+    branch.log = log;
     (void)snprintf(object, sizeof(object), "branches/%llu/log", (unsigned long long)incarnation);
     status = st_log_verify(log, guarded_record, &walk, &found);
     if (walk.failed != SLUICE_OK)
@@ -299,7 +353,17 @@ static sluice_status verify_branch(st_verify *verify, const char *name, uint64_t
     else
         status = st_verify_judge(verify, object, status, &found, err);
     free(branch.digests);
+    st_control_free(&control);
     return status == SLUICE_OK && name ? st_verify_rows(verify, name, err) : status;
+}
+
+static sluice_status verify_branch(st_verify *verify, const char *name, uint64_t incarnation, sluice_error *err)
+{
+    pf_file *pins = NULL;
+    (void)st_branch_hold(verify->graph, incarnation, &pins, NULL); /* without it, what goes meanwhile is reported */
+    sluice_status status = verify_held(verify, name, incarnation, err);
+    (void)pf_close(pins, NULL); /* only locked */
+    return status;
 }
 
 /* Branches that are deleted and that others were forked from: their records are read as well. One that cannot be opened

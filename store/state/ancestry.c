@@ -91,7 +91,7 @@ static sluice_status add_generation(st_history *history, st_graph *graph, st_log
     st_generation generation = {0};
     sluice_status status;
     (void)graph;
-    PF_GOTO(status, done, st_log_read(log, number, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     *ret_before = generation.merge;
     for (uint32_t i = 0; i < generation.commit_count && (last == ST_INDEX_LAST || i <= last); i++)
@@ -128,7 +128,7 @@ static sluice_status newest_merge(st_log *log, uint64_t number, uint64_t *ret_me
     st_record record = {0};
     st_generation generation = {0};
     sluice_status status;
-    PF_GOTO(status, done, st_log_read(log, number, &record, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
     PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
     *ret_merge = st_generation_merges(&generation) ? number : generation.merge;
 done:
@@ -185,6 +185,22 @@ sluice_status st_view_place(st_graph *graph, const st_view *view, st_reach *ret_
     st_log *log = NULL;
     PF_TRY(st_graph_log(graph, view->incarnation, &log, err));
     return stand(graph, log, view->generation, view->index, ret_place, &log, err);
+}
+
+sluice_status st_commit_place(st_graph *graph, st_log *log, uint64_t generation, st_reach *ret_place, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation decoded = {0};
+    sluice_status status;
+    PF_TRY(stand(graph, log, generation, ST_INDEX_LAST, ret_place, &log, err));
+    PF_GOTO(status, done, st_log_read_lineage(log, generation, &record, err));
+    PF_GOTO(status, done, st_generation_decode(&record, &decoded, err));
+    if (ret_place->index == ST_INDEX_LAST)
+        ret_place->index = decoded.commit_count > 0 ? decoded.commit_count - 1 : 0;
+done:
+    st_generation_free(&decoded);
+    st_record_free(&record);
+    return status;
 }
 
 sluice_status st_history_of_merged(st_graph *graph, const st_reach *reaches, uint32_t count, st_history *ret_history,

@@ -26,6 +26,9 @@ sluice_status st_history_of_merged(st_graph *graph, const st_reach *reaches, uin
                                    sluice_error *err);
 /* The place of the commit that a view shows, in the log where it stands. */
 sluice_status st_view_place(st_graph *graph, const st_view *view, st_reach *ret_place, sluice_error *err);
+/* The place of the last commit of a generation of this lineage, also of a collected one. */
+sluice_status st_commit_place(st_graph *graph, st_log *log, uint64_t generation, st_reach *ret_place,
+                              sluice_error *err);
 bool st_history_has(const st_history *history, const st_reach *commit);
 /* What a merge commit keeps of the history of its second parent: its place first, then the rest without what main's
  * place implies. Malloc'd. */

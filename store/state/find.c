@@ -27,7 +27,7 @@ static sluice_status look_in(search *search_, uint64_t number, sluice_error *err
 {
     st_record record = {0};
     st_generation generation = {0};
-    sluice_status status = st_log_read(search_->log, number, &record, err);
+    sluice_status status = st_log_read_lineage(search_->log, number, &record, err);
     if (status == SLUICE_OK &&
         memmem(record.manifest, record.manifest_length, search_->needle, strlen(search_->needle))) {
         status = st_generation_decode(&record, &generation, err);
@@ -49,7 +49,7 @@ static sluice_status head_time(st_log *log, uint64_t number, int64_t *ret_us, sl
 {
     st_record record = {0};
     st_generation generation = {0};
-    sluice_status status = st_log_read(log, number, &record, err);
+    sluice_status status = st_log_read_lineage(log, number, &record, err);
     if (status == SLUICE_OK)
         status = st_generation_decode(&record, &generation, err);
     if (status == SLUICE_OK)
@@ -125,7 +125,7 @@ static sluice_status find_member(const search *search_, uint64_t number, int64_t
 {
     st_record record = {0};
     st_generation generation = {0};
-    sluice_status status = st_log_read(search_->log, number, &record, err);
+    sluice_status status = st_log_read_lineage(search_->log, number, &record, err);
     *ret_found = false;
     if (status == SLUICE_OK)
         status = st_generation_decode(&record, &generation, err);

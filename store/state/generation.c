@@ -210,7 +210,15 @@ static sluice_status check_members(const st_generation *generation, sluice_error
 typedef struct manifest_parts { /* what one document gives */
     st_generation *generation;
     st_attachments *attachments;
+    bool compact; /* what a lineage kept: neither pages nor skip pointers nor attachments */
 } manifest_parts;
+
+static sluice_status read_no_skips(const cJSON *document, sluice_error *err)
+{
+    const cJSON *list = NULL;
+    PF_TRY(st_json_get_array(document, "skips", &list, err));
+    return cJSON_GetArraySize(list) == 0 ? SLUICE_OK : damaged("a collected generation has skip pointers", err);
+}
 
 static sluice_status read_document(const cJSON *document, void *value, sluice_error *err)
 {
@@ -233,7 +241,10 @@ static sluice_status read_document(const cJSON *document, void *value, sluice_er
     }
     PF_TRY(check_members(generation, err));
     PF_TRY(st_pages_read(document, &generation->pages, NULL, &generation->page_count, err));
-    PF_TRY(st_skips_read(document, generation->number, &generation->skips, &generation->skip_count, err));
+    if (((manifest_parts *)value)->compact)
+        PF_TRY(read_no_skips(document, err));
+    else
+        PF_TRY(st_skips_read(document, generation->number, &generation->skips, &generation->skip_count, err));
     PF_TRY(st_json_get_u64(document, "merge", &generation->merge, err));
     if (generation->merge >= generation->number && generation->merge > 0)
         return damaged("a merge that is not before it", err);
@@ -251,7 +262,7 @@ sluice_status st_manifest_decode(const st_record *record, st_generation *ret_gen
 {
     st_generation generation = {0};
     st_attachments attachments = {0};
-    manifest_parts parts = {&generation, &attachments};
+    manifest_parts parts = {&generation, &attachments, record->collected};
     sluice_status status = SLUICE_OK;
     if (record->kind != ST_RECORD_GENERATION)
         return damaged("it belongs to an opening record", err);
@@ -267,6 +278,21 @@ sluice_status st_manifest_decode(const st_record *record, st_generation *ret_gen
 failed:
     st_generation_free(&generation);
     st_attachments_free(&attachments);
+    return status;
+}
+
+sluice_status st_generation_compact(void *context, const st_record *record, pf_buffer *ret_manifest, sluice_error *err)
+{
+    st_generation generation = {0};
+    const st_attachments none = {0};
+    (void)context;
+    PF_TRY(st_generation_decode(record, &generation, err));
+    generation.page_count = 0;
+    generation.skip_count = 0;
+    for (uint32_t i = 0; i < generation.commit_count; i++)
+        generation.commits[i].changes_attachment = 0;
+    sluice_status status = st_manifest_encode(&generation, &none, ret_manifest, err);
+    st_generation_free(&generation);
     return status;
 }
 

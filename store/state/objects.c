@@ -2,6 +2,7 @@
  * What records name below tables/ (state.h, st_record_objects): for collection, which keeps what any of them names.
  */
 #include "platform/check.h"
+#include "store/state/commit_edit.h"
 #include "store/state/list.h"
 #include "store/state/manifest.h"
 #include "store/state/page.h"
@@ -101,6 +102,42 @@ static sluice_status walk_generation(const object_walk *walk, const st_record *r
     free(places);
     st_generation_free(&generation);
     st_attachments_free(&attachments);
+    return status;
+}
+
+static sluice_status walk_entry(const object_walk *walk, st_edit_reader *reader, const st_table_entry *entry,
+                                st_place_fn *place, sluice_error *err)
+{
+    for (uint32_t i = 0; i < entry->page_count; i++) {
+        st_list_node node = {.ref = entry->pages[i], .level = entry->pages[i].level};
+        sluice_status status = walk_node(walk, entry->id, &node, err);
+        st_list_node_free(&node);
+        PF_TRY(status);
+    }
+    for (uint32_t i = 0; i < entry->edit_count; i++) {
+        st_bound_edit bound = {0};
+        const st_edit_place *at = &entry->edits[i];
+        PF_TRY(place(walk->context, at->incarnation, at->generation, err));
+        PF_TRY(st_edit_reader_read(reader, at, entry->id, &bound, err));
+        const st_commit_edit *named = &reader->generation.commits[at->index].edits[at->at];
+        sluice_status status = named->attached ? SLUICE_OK : name_list(walk, named->table, named->file, err);
+        if (status == SLUICE_OK)
+            status = st_edit_objects(&bound.edit, walk->each, walk->context, err);
+        st_edit_free(&bound.edit);
+        PF_TRY(status);
+    }
+    return SLUICE_OK;
+}
+
+sluice_status st_view_objects(st_graph *graph, const st_view *view, st_object_fn *each, st_place_fn *place,
+                              void *context, sluice_error *err)
+{
+    object_walk walk = {graph, each, context};
+    st_edit_reader reader = {.graph = graph};
+    sluice_status status = SLUICE_OK;
+    for (uint32_t i = 0; i < view->table_count && status == SLUICE_OK; i++)
+        status = walk_entry(&walk, &reader, &view->tables[i], place, err);
+    st_edit_reader_close(&reader);
     return status;
 }
 

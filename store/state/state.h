@@ -230,9 +230,13 @@ typedef struct st_view {
 /* The branch's newest state (log refreshed by the caller or by `refresh`). */
 sluice_status st_view_load(st_graph *graph, st_log *log, bool refresh, st_view **ret_view, sluice_error *err);
 /* The state at a commit: (generation, index), or (generation, ST_INDEX_LAST); numbers up to the fork lead into parents.
- * NOT_FOUND "not retained" after gc. */
+ * NOT_FOUND when it was collected; the caller pins it and then asks again. */
 sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation, uint32_t index, st_view **ret_view,
                               sluice_error *err);
+/* The state after a generation that stands in this log, or at which it begins; for collection, which knows what it
+ * keeps: nothing is asked of the boundary. */
+sluice_status st_view_load_kept(st_graph *graph, st_log *log, uint64_t generation, st_view **ret_view,
+                                sluice_error *err);
 void st_view_free(st_view *view);                                         /* NULL allowed */
 const st_table_entry *st_view_table(const st_view *view, uint64_t table); /* NULL when absent */
 
@@ -308,6 +312,8 @@ typedef struct st_generation {
 } st_generation;
 sluice_status st_generation_decode(const st_record *record, st_generation *ret_generation, sluice_error *err);
 void st_generation_free(st_generation *generation);
+/* What a lineage keeps of a generation's manifest (an st_log_compact_fn): its commits, but no state. */
+sluice_status st_generation_compact(void *context, const st_record *record, pf_buffer *ret_manifest, sluice_error *err);
 /* The change sets of one commit of a record (an unreadable one: a single item with whole = true and table 0). */
 sluice_status st_generation_changes(st_graph *graph, const st_record *record, uint32_t commit, st_changes *ret_changes,
                                     sluice_error *err);
@@ -320,6 +326,11 @@ sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, cons
 typedef sluice_status st_object_fn(void *context, const char *path, sluice_error *err);
 sluice_status st_record_objects(st_graph *graph, const st_record *record, st_object_fn *each, void *context,
                                 sluice_error *err);
+/* The same for a whole state: its folded lists and its edits. `place`: each record that it needs, of an edit or of what
+ * is attached to one. */
+typedef sluice_status st_place_fn(void *context, uint64_t incarnation, uint64_t generation, sluice_error *err);
+sluice_status st_view_objects(st_graph *graph, const st_view *view, st_object_fn *each, st_place_fn *place,
+                              void *context, sluice_error *err);
 /* The same for one edit: its fragments, runs and deletion sets. */
 sluice_status st_edit_objects(const st_edit *edit, st_object_fn *each, void *context, sluice_error *err);
 /* Finds a commit of a branch by id, newest first, through the chain; NOT_FOUND. Follows the fork into parents. */

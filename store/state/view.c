@@ -55,6 +55,9 @@ typedef struct page_source {
     uint64_t incarnation, generation; /* of `record`; 0: none */
     st_record record;
     st_attachments attachments;
+    uint64_t state; /* the generation whose state is read: its pages lie in records of its segment, in that one's
+                     * opening record, or in older records */
+    bool behind;    /* its record is gone: the segment that continues it */
     bool has_opening;
     st_record opening_record;
     st_opening opening;
@@ -69,19 +72,25 @@ static void source_forget(page_source *source)
     source->incarnation = source->generation = 0;
 }
 
-static void source_free(page_source *source)
+static void source_forget_opening(page_source *source)
 {
-    source_forget(source);
     st_record_free(&source->opening_record);
     st_opening_free(&source->opening);
     st_attachments_free(&source->opening_attachments);
+    source->has_opening = false;
+}
+
+static void source_free(page_source *source)
+{
+    source_forget(source);
+    source_forget_opening(source);
 }
 
 static sluice_status source_open_opening(page_source *source, sluice_error *err)
 {
     if (source->has_opening)
         return SLUICE_OK;
-    PF_TRY(st_log_read_opening(source->log, &source->opening_record, err));
+    PF_TRY(st_log_read_opening_of(source->log, source->state, source->behind, &source->opening_record, err));
     PF_TRY(st_opening_decode(&source->opening_record, &source->opening, &source->opening_attachments, err));
     source->has_opening = true;
     return SLUICE_OK;
@@ -203,6 +212,7 @@ static void take_opening(st_view *view, st_opening *opening, const st_record *re
 
 static sluice_status load_from_opening(page_source *source, st_view *view, uint64_t number, sluice_error *err)
 {
+    source->behind = true;
     PF_TRY(source_open_opening(source, err));
     if (source->opening.number != number || number == 0)
         return not_retained(number, err);
@@ -220,6 +230,9 @@ static sluice_status load_state(page_source *source, st_view *view, uint64_t num
     st_generation generation = {0};
     view->incarnation = st_log_incarnation(source->log);
     source_forget(source);
+    source_forget_opening(source);
+    source->state = number;
+    source->behind = false;
     sluice_error probe = {0};
     sluice_status status = st_log_read(source->log, number, &source->record, &probe);
     if (status == SLUICE_NOT_FOUND)
@@ -365,6 +378,29 @@ done:
     return status;
 }
 
+sluice_status st_view_load_kept(st_graph *graph, st_log *log, uint64_t generation, st_view **ret_view,
+                                sluice_error *err)
+{
+    st_view *view = NULL;
+    PF_TRY(new_view(&view, err));
+    sluice_status status = load_here(graph, log, generation, ST_INDEX_LAST, view, err);
+    if (status == SLUICE_OK)
+        *ret_view = view;
+    else
+        st_view_free(view);
+    return status;
+}
+
+/* Collection may have let go of it, though its record be there. The newest state stays. */
+static sluice_status check_collected(st_graph *graph, const st_log *log, uint64_t generation, sluice_error *err)
+{
+    bool collected = false;
+    if (generation == st_log_end(log).number || generation < st_log_first(log)) /* stands in a parent's log */
+        return SLUICE_OK;
+    PF_TRY(st_graph_is_collected(graph, st_log_incarnation(log), generation, &collected, err));
+    return collected ? st_fail_collected(st_log_incarnation(log), generation, err) : SLUICE_OK;
+}
+
 sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation, uint32_t index, st_view **ret_view,
                               sluice_error *err)
 {
@@ -374,6 +410,7 @@ sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation,
         st_view *view = NULL;
         st_opening opening = {0};
         sluice_error probe = {0};
+        PF_TRY(check_collected(graph, log, generation, err));
         PF_TRY(new_view(&view, err));
         if (load_here(graph, log, generation, index, view, &probe) == SLUICE_OK) {
             *ret_view = view;
