@@ -168,39 +168,126 @@ const cli_command cli_recover = {.name = "recover",
 
 /* ---- gc ---- */
 
-enum { GC_DRY_RUN, GC_OPTIONS };
+enum { GC_KEEP, GC_OLDER, GC_DRY_RUN, GC_OPTIONS };
 static const cli_option gc_options[GC_OPTIONS] = {
-    [GC_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say what would be freed, and change nothing"},
+    [GC_KEEP] = {"keep", 0, CLI_NUMBER, "N", "let go of history but for each branch's newest N generations"},
+    [GC_OLDER] = {"older-than", 0, CLI_TEXT, "DURATION",
+                  "let go of what stood longer ago: 30d, 12h, 90m, 45s, 2w (with --keep: what is beyond both)"},
+    [GC_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say what would go, file by file, and change nothing"},
 };
+
+/* A whole number and one of s, m, h, d, w. */
+static bool parse_duration(const char *text, int64_t *ret_us)
+{
+    static const struct {
+        char letter;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
+    int64_t number = 0;
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 9 || strlen(text) != digits + 1)
+        return false;
+    for (size_t i = 0; i < digits; i++)
+        number = number * 10 + (text[i] - '0');
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (units[i].letter != text[digits])
+            continue;
+        *ret_us = number * units[i].seconds * 1000000; /* below 10^9 * 10^6 * 10^6: fits */
+        return true;
+    }
+    return false;
+}
+
+typedef struct gc_listing {
+    cli_run *run;
+    st_json *json; /* NULL: for people */
+} gc_listing;
+
+static sluice_status list_file(void *context, const char *path, uint64_t bytes, sluice_error *err)
+{
+    const gc_listing *list = context;
+    char size[CLI_SIZE_TEXT];
+    if (list->json) {
+        st_json_text(list->json, path);
+        return SLUICE_OK;
+    }
+    cli_size_text(bytes, size);
+    return cli_print(list->run, err, "%s (%s)\n", path, size);
+}
+
+static void put_count(st_json *json, const char *name, uint64_t count)
+{
+    st_json_name(json, name);
+    st_json_unsigned(json, count);
+}
+
+static sluice_status say_freed(cli_run *run, const co_gc_report *report, bool dry, sluice_error *err)
+{
+    char size[CLI_SIZE_TEXT];
+    cli_size_text(report->bytes, size);
+    PF_TRY(cli_print(run, err, "%s %llu files, %s, of %llu dead attempts\n", dry ? "would free" : "freed",
+                     (unsigned long long)report->files, size, (unsigned long long)report->attempts));
+    if (report->generations > 0 || report->segments > 0)
+        PF_TRY(cli_print(run, err, "%s of %llu generations, and %llu log segments\n", dry ? "would let go" : "let go",
+                         (unsigned long long)report->generations, (unsigned long long)report->segments));
+    if (report->damaged > 0)
+        PF_TRY(cli_print(run, err, "%llu log segments are damaged and stay; `sluice verify` names them\n",
+                         (unsigned long long)report->damaged));
+    return SLUICE_OK;
+}
 
 static sluice_status run_gc(cli_run *run, sluice_error *err)
 {
+    const cli_value *keep = cli_option_value(run, GC_KEEP), *older = cli_option_value(run, GC_OLDER);
     bool dry = cli_option_value(run, GC_DRY_RUN)->given;
+    cli_json document;
+    gc_listing listing = {.run = run};
+    co_gc_options options = {.dry_run = dry, .keep = keep->given ? keep->number : 0, .age_given = older->given};
     co_gc_report report = {0};
     st_graph *graph = NULL;
-    char size[CLI_SIZE_TEXT];
     sluice_status status;
-    PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
-    PF_GOTO(status, done, co_gc(graph, dry, &report, err));
-    if (run->arguments.json) {
-        cli_json document;
-        cli_json_begin(&document);
-        st_json_object(&document.json);
-        st_json_name(&document.json, "files");
-        st_json_unsigned(&document.json, report.files);
-        st_json_name(&document.json, "bytes");
-        st_json_unsigned(&document.json, report.bytes);
-        st_json_name(&document.json, "attempts");
-        st_json_unsigned(&document.json, report.attempts);
-        st_json_name(&document.json, "dry_run");
-        st_json_bool(&document.json, dry);
-        st_json_object_end(&document.json);
-        status = cli_json_end(run, &document, err);
-    } else {
-        cli_size_text(report.bytes, size);
-        status = cli_print(run, err, "%s %llu files, %s, of %llu dead attempts\n", dry ? "would free" : "freed",
-                           (unsigned long long)report.files, size, (unsigned long long)report.attempts);
+    if (keep->given && options.keep == 0)
+        return pf_fail(err, SLUICE_USAGE, "--keep: at least 1, the newest generation always stays");
+    if (older->given && !parse_duration(older->text, &options.age_us))
+        return pf_fail_private(err, SLUICE_USAGE, "--older-than: not a duration",
+                               "--older-than: \"%s\" is no duration: a number and s, m, h, d or w, like 30d",
+                               older->text);
+    if (dry) {
+        options.each = list_file;
+        options.context = &listing;
     }
+    if (!run->arguments.json) {
+        PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
+        PF_GOTO(status, done, co_gc_with(graph, &options, &report, err));
+        status = say_freed(run, &report, dry, err);
+        goto done;
+    }
+    cli_json_begin(&document);
+    listing.json = &document.json;
+    st_json_object(&document.json);
+    if (dry) {
+        st_json_name(&document.json, "paths");
+        st_json_array(&document.json);
+    }
+    status = st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err);
+    if (status == SLUICE_OK)
+        status = co_gc_with(graph, &options, &report, err);
+    if (status != SLUICE_OK) {
+        pf_buffer_free(&document.buffer);
+        goto done;
+    }
+    if (dry)
+        st_json_array_end(&document.json);
+    put_count(&document.json, "files", report.files);
+    put_count(&document.json, "bytes", report.bytes);
+    put_count(&document.json, "attempts", report.attempts);
+    put_count(&document.json, "generations", report.generations);
+    put_count(&document.json, "segments", report.segments);
+    put_count(&document.json, "damaged", report.damaged);
+    st_json_name(&document.json, "dry_run");
+    st_json_bool(&document.json, dry);
+    st_json_object_end(&document.json);
+    status = cli_json_end(run, &document, err);
 done:
     st_graph_close(graph);
     return status;

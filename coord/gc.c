@@ -2,7 +2,7 @@
  * Collecting what dead attempts left behind (DESIGN 9 "GC", LESSONS G-03 to G-06, L-044).
  *
  * The order is the proof:
- *   1 the retention lock: one collection at a time; recovery first, so that what can be finished is; then the folders
+ *   1 the retention lock: one gc_job at a time; recovery first, so that what can be finished is; then the folders
  * of branches that nothing leads to (coord/gc_branch.c), so that what only they named is unnamed 2 the candidates are
  * frozen: objects below tables/, then the folders below attempts/. What is made later is not among them 3 the lock of
  * each attempt with a folder is taken alone, by a try, and kept: a busy one's objects are kept. An object whose attempt
@@ -13,74 +13,46 @@
  * deleted, and at the end the attempts' folders Killed anywhere it leaves more than it should, never less; the next run
  * empties trash/ and goes on. A root that cannot be read stops it with nothing removed. A dry run is the same up to 4.
  */
-#include "coord/gc_branch.h"
-#include "coord/objects.h"
-#include "coord/recovery.h"
-#include "coord/roots.h"
+#include "coord/gc_job.h"
 #include "platform/check.h"
+#include "platform/failpoint.h"
 #include "store/format/document.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TRASH        "trash"
-#define BATCH        128u /* moves under one hold of the reclaim lock */
-#define LOCKS_MAX    256u /* attempts whose locks one pass keeps; the next pass takes the others */
-#define BRANCHES_MAX 65536u
-
-typedef struct dead_attempt {
-    pf_id id;
-    pf_file *lock; /* NULL: the folder has none */
-    bool named;    /* by an intent */
-} dead_attempt;
-
-typedef struct branch_end {
-    uint64_t incarnation, end;
-} branch_end;
-
-typedef struct collection {
-    st_graph *graph;
-    pf_volume *volume;
-    lk_lockfile *graph_locks;
-    pf_deadline deadline;
-    bool dry_run;
-    co_objects objects;
-    pf_id *folders; /* attempts with a folder, when they were listed */
-    uint32_t folder_count, folder_room;
-    dead_attempt *dead; /* those whose lock we hold, or that have none */
-    uint32_t dead_count;
-    bool more; /* attempts were left for another pass */
-    branch_end *branches;
-    uint32_t branch_count, branch_room;
-    co_gc_report report;
-} collection;
+#define BATCH     128u /* moves under one hold of the reclaim lock */
+#define LOCKS_MAX 256u /* attempts whose locks one pass keeps; the next pass takes the others */
+#define LOGS_MAX  65536u
 
 typedef struct temporary_walk {
-    collection *gc;
+    gc_job *gc;
     const char *folder;
 } temporary_walk;
 
 /* ---- trash, and what never got its name ---- */
 
-static sluice_status delete_counted(collection *gc, const char *path, sluice_error *err)
+sluice_status gc_delete(gc_job *gc, const char *path, sluice_error *err)
 {
     pf_stat stat = {0};
     (void)pf_stat_path(gc->volume, path, &stat, NULL);
-    if (!gc->dry_run)
+    if (!gc->options->dry_run) {
+        PF_TRY(lk_claim_check(gc->claim, err));
         PF_TRY(pf_remove(gc->volume, path, err));
+    }
     gc->report.files++;
     gc->report.bytes += stat.size;
-    return SLUICE_OK;
+    return gc->options->each ? gc->options->each(gc->options->context, path, stat.size, err) : SLUICE_OK;
 }
 
 static sluice_status on_trash(void *context, const char *name, pf_kind kind, sluice_error *err)
 {
-    collection *gc = context;
+    gc_job *gc = context;
     char path[320];
-    int length = snprintf(path, sizeof path, TRASH "/%s", name);
+    int length = snprintf(path, sizeof path, GC_TRASH "/%s", name);
     if (kind != PF_KIND_FILE || length < 0 || (size_t)length >= sizeof path)
         return SLUICE_OK;
-    return delete_counted(gc, path, err);
+    return gc_delete(gc, path, err);
 }
 
 /* Temporary names of dead recoverers: who makes one holds the reclaim lock shared until it has its name. */
@@ -91,10 +63,10 @@ static sluice_status on_temporary(void *context, const char *name, pf_kind kind,
     int length = snprintf(path, sizeof path, "%s/%s", walk->folder, name);
     if (kind != PF_KIND_FILE || !st_document_is_temporary(name) || length < 0 || (size_t)length >= sizeof path)
         return SLUICE_OK;
-    return delete_counted(walk->gc, path, err);
+    return gc_delete(walk->gc, path, err);
 }
 
-static sluice_status remove_temporaries(collection *gc, sluice_error *err)
+static sluice_status remove_temporaries(gc_job *gc, sluice_error *err)
 {
     static const char *const folders[] = {"audit", "quarantine"};
     PF_TRY(lk_take(gc->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_EXCLUSIVE, gc->deadline, err));
@@ -111,7 +83,7 @@ static sluice_status remove_temporaries(collection *gc, sluice_error *err)
 
 static sluice_status on_attempt(void *context, const char *name, pf_kind kind, sluice_error *err)
 {
-    collection *gc = context;
+    gc_job *gc = context;
     pf_id id;
     if (kind != PF_KIND_FOLDER || !pf_id_parse(name, &id))
         return SLUICE_OK; /* not ours: kept (L-051) */
@@ -132,12 +104,12 @@ static int by_id(const void *a, const void *b)
     return memcmp(a, b, sizeof(pf_id));
 }
 
-static bool has_folder(const collection *gc, const pf_id *id)
+static bool has_folder(const gc_job *gc, const pf_id *id)
 {
     return gc->folder_count && bsearch(id, gc->folders, gc->folder_count, sizeof *gc->folders, by_id);
 }
 
-static dead_attempt *find_dead(const collection *gc, const pf_id *id)
+static gc_dead *find_dead(const gc_job *gc, const pf_id *id)
 {
     for (uint32_t i = 0; i < gc->dead_count; i++)
         if (pf_id_equal(&gc->dead[i].id, id))
@@ -145,7 +117,7 @@ static dead_attempt *find_dead(const collection *gc, const pf_id *id)
     return NULL;
 }
 
-static sluice_status freeze(collection *gc, sluice_error *err)
+static sluice_status freeze(gc_job *gc, sluice_error *err)
 {
     PF_TRY(co_objects_list(gc->graph, NULL, &gc->objects, err));
     PF_TRY(pf_list(gc->volume, "attempts", on_attempt, gc, err));
@@ -165,7 +137,7 @@ static void lock_path(const pf_id *id, char ret_path[80])
 }
 
 /* Is the folder still without a lock file while nobody can be making one? */
-static sluice_status is_abandoned(collection *gc, const char *path, bool *ret_abandoned, sluice_error *err)
+static sluice_status is_abandoned(gc_job *gc, const char *path, bool *ret_abandoned, sluice_error *err)
 {
     pf_stat stat;
     sluice_error stat_error = {0};
@@ -181,7 +153,7 @@ static sluice_status is_abandoned(collection *gc, const char *path, bool *ret_ab
 }
 
 /* *ret_dead with its lock kept in *ret_lock, or without one. */
-static sluice_status try_attempt(collection *gc, const pf_id *id, bool *ret_dead, pf_file **ret_lock, sluice_error *err)
+static sluice_status try_attempt(gc_job *gc, const pf_id *id, bool *ret_dead, pf_file **ret_lock, sluice_error *err)
 {
     char path[80];
     pf_file *lock = NULL;
@@ -207,10 +179,10 @@ static sluice_status try_attempt(collection *gc, const pf_id *id, bool *ret_dead
     return status;
 }
 
-static sluice_status find_the_dead(collection *gc, sluice_error *err)
+static sluice_status find_the_dead(gc_job *gc, sluice_error *err)
 {
     for (uint32_t i = 0; i < gc->folder_count; i++) {
-        dead_attempt *dead = &gc->dead[gc->dead_count];
+        gc_dead *dead = &gc->dead[gc->dead_count];
         bool is_dead = false;
         if (gc->dead_count == LOCKS_MAX) {
             gc->more = true;
@@ -257,7 +229,7 @@ static bool is_named(const named_ids *named, const pf_id *id)
 }
 
 /* Intents before logs (see the head of the file). */
-static sluice_status read_intents(collection *gc, sluice_error *err)
+static sluice_status read_intents(gc_job *gc, sluice_error *err)
 {
     named_ids named = {0};
     bool unknown = false;
@@ -275,34 +247,60 @@ static sluice_status read_intents(collection *gc, sluice_error *err)
     return status;
 }
 
-/* Marks what a branch names; a branch that was marked before, only from there on. */
-static sluice_status mark_branch(collection *gc, uint64_t incarnation, sluice_error *err)
+/* What a log keeps. A pin below the boundary is that of a reader who came before it, and then all of it is there; or
+ * of one who is about to find out that he came too late, and then it may not be: he lets go of it soon. */
+static sluice_status mark_kept(gc_job *gc, uint64_t incarnation, uint64_t *ret_end, sluice_error *err)
+{
+    const st_boundary *boundary = st_control_find_boundary(&gc->control, incarnation);
+    for (unsigned attempt = 0;; attempt++) {
+        uint64_t floor = UINT64_MAX;
+        sluice_error local = {0};
+        PF_TRY(co_retention_floor(gc->graph, incarnation, &floor, err));
+        sluice_status status =
+            co_objects_mark_kept(gc->graph, &gc->objects, &gc->records, incarnation, boundary, floor, ret_end, &local);
+        if (status == SLUICE_OK)
+            return SLUICE_OK;
+        if (boundary && floor < boundary->below && (status == SLUICE_CORRUPT || status == SLUICE_NOT_FOUND) &&
+            !pf_deadline_passed(gc->deadline)) {
+            pf_backoff(attempt, gc->deadline);
+            continue;
+        }
+        if (err)
+            *err = local;
+        return status;
+    }
+}
+
+/* Marks what a log names; one that was gone through before, only from there on. */
+static sluice_status mark_log(gc_job *gc, uint64_t incarnation, sluice_error *err)
 {
     uint32_t i = 0;
-    while (i < gc->branch_count && gc->branches[i].incarnation != incarnation)
+    while (i < gc->log_count && gc->logs[i].incarnation != incarnation)
         i++;
-    if (i == gc->branch_count) {
-        if (i == gc->branch_room) {
-            uint32_t room = gc->branch_room ? gc->branch_room * 2 : 16;
-            branch_end *grown = room <= BRANCHES_MAX ? realloc(gc->branches, room * sizeof *grown) : NULL;
-            if (!grown)
-                return pf_fail_memory(err);
-            gc->branches = grown;
-            gc->branch_room = room;
-        }
-        gc->branches[gc->branch_count++] = (branch_end){incarnation, 0};
+    if (i < gc->log_count)
+        return co_objects_mark(gc->graph, &gc->objects, incarnation, gc->logs[i].end, &gc->logs[i].end, err);
+    if (i == gc->log_room) {
+        uint32_t room = gc->log_room ? gc->log_room * 2 : 16;
+        gc_log *grown = room <= LOGS_MAX ? realloc(gc->logs, room * sizeof *grown) : NULL;
+        if (!grown)
+            return pf_fail_memory(err);
+        gc->logs = grown;
+        gc->log_room = room;
     }
-    return co_objects_mark(gc->graph, &gc->objects, incarnation, gc->branches[i].end, &gc->branches[i].end, err);
+    uint64_t end = 0;
+    PF_TRY(mark_kept(gc, incarnation, &end, err));
+    gc->logs[gc->log_count++] = (gc_log){incarnation, end};
+    return SLUICE_OK;
 }
 
 /* Marks what all branches name that anything living reaches. */
-static sluice_status mark_all(collection *gc, sluice_error *err)
+static sluice_status mark_all(gc_job *gc, sluice_error *err)
 {
     co_roots roots = {0};
     sluice_status status = co_roots_find(gc->graph, &roots, err);
     for (uint32_t i = 0; i < roots.count && status == SLUICE_OK; i++) {
         sluice_error local = {0};
-        status = mark_branch(gc, roots.incarnations[i], &local);
+        status = mark_log(gc, roots.incarnations[i], &local);
         if (status != SLUICE_OK && co_roots_may_be_half_made(&roots, i))
             status = SLUICE_OK;
         else if (status != SLUICE_OK && err)
@@ -322,13 +320,13 @@ static bool is_victim(const co_object *object)
 /* "tables/64/keys/x.run" in trash/ is "64.keys.x.run". */
 static void trash_path(const char *path, char ret_path[192])
 {
-    (void)snprintf(ret_path, 192, TRASH "/%s", path + strlen("tables/"));
-    for (char *at = ret_path + strlen(TRASH "/"); *at; at++)
+    (void)snprintf(ret_path, 192, GC_TRASH "/%s", path + strlen("tables/"));
+    for (char *at = ret_path + strlen(GC_TRASH "/"); *at; at++)
         if (*at == '/')
             *at = '.';
 }
 
-static sluice_status sync_folder_of(collection *gc, const char *path, char last[160], sluice_error *err)
+static sluice_status sync_folder_of(gc_job *gc, const char *path, char last[160], sluice_error *err)
 {
     char folder[160];
     const char *slash = strrchr(path, '/');
@@ -340,7 +338,7 @@ static sluice_status sync_folder_of(collection *gc, const char *path, char last[
 }
 
 /* Moves up to BATCH victims from *from on; they are then in objects [first, *from) and no victims any more. */
-static sluice_status move_batch(collection *gc, size_t *from, sluice_error *err)
+static sluice_status move_batch(gc_job *gc, size_t *from, sluice_error *err)
 {
     char target[192], last[160] = "";
     uint32_t moved = 0;
@@ -352,8 +350,11 @@ static sluice_status move_batch(collection *gc, size_t *from, sluice_error *err)
         sluice_error move_error = {0};
         if (!is_victim(object))
             continue;
+        if (moved == 0)
+            status = lk_claim_check(gc->claim, &move_error);
         trash_path(object->path, target);
-        status = pf_publish(gc->volume, object->path, target, &move_error);
+        if (status == SLUICE_OK)
+            status = pf_publish(gc->volume, object->path, target, &move_error);
         if (status == SLUICE_NOT_FOUND) { /* its owner was faster: what moves meanwhile shrinks the plan */
             object->named = true;
             status = SLUICE_OK;
@@ -363,26 +364,28 @@ static sluice_status move_batch(collection *gc, size_t *from, sluice_error *err)
         moved++;
     }
     if (status == SLUICE_OK && moved)
-        status = pf_sync_dir(gc->volume, TRASH, err);
+        status = pf_sync_dir(gc->volume, GC_TRASH, err);
     for (size_t i = first; status == SLUICE_OK && moved && i < *from; i++)
         if (is_victim(&gc->objects.items[i]))
             status = sync_folder_of(gc, gc->objects.items[i].path, last, err);
     lk_release(gc->graph_locks, LK_GRAPH_RECLAIM);
+    if (status == SLUICE_OK && moved)
+        status = PF_FAILPOINT(GC_AFTER_MOVE, err);
     for (size_t i = first; status == SLUICE_OK && i < *from; i++) {
         if (!is_victim(&gc->objects.items[i]))
             continue;
         trash_path(gc->objects.items[i].path, target);
-        status = delete_counted(gc, target, err);
+        status = gc_delete(gc, target, err);
     }
     return status;
 }
 
-static sluice_status remove_objects(collection *gc, sluice_error *err)
+static sluice_status remove_objects(gc_job *gc, sluice_error *err)
 {
-    if (gc->dry_run) {
+    if (gc->options->dry_run) {
         for (size_t i = 0; i < gc->objects.count; i++)
             if (is_victim(&gc->objects.items[i]))
-                PF_TRY(delete_counted(gc, gc->objects.items[i].path, err));
+                PF_TRY(gc_delete(gc, gc->objects.items[i].path, err));
         return SLUICE_OK;
     }
     for (size_t from = 0; from < gc->objects.count;) {
@@ -397,7 +400,7 @@ static sluice_status remove_objects(collection *gc, sluice_error *err)
 /* ---- attempts' folders ---- */
 
 typedef struct folder_walk {
-    collection *gc;
+    gc_job *gc;
     char folder[64];
 } folder_walk;
 
@@ -408,10 +411,10 @@ static sluice_status on_attempt_file(void *context, const char *name, pf_kind ki
     int length = snprintf(path, sizeof path, "%s/%s", walk->folder, name);
     if (kind != PF_KIND_FILE || strcmp(name, "lock") == 0 || length < 0 || (size_t)length >= sizeof path)
         return SLUICE_OK;
-    return delete_counted(walk->gc, path, err);
+    return gc_delete(walk->gc, path, err);
 }
 
-static sluice_status remove_attempts(collection *gc, sluice_error *err)
+static sluice_status remove_attempts(gc_job *gc, sluice_error *err)
 {
     for (uint32_t i = 0; i < gc->dead_count; i++) {
         folder_walk walk = {.gc = gc};
@@ -423,8 +426,8 @@ static sluice_status remove_attempts(collection *gc, sluice_error *err)
         PF_TRY(pf_list(gc->volume, walk.folder, on_attempt_file, &walk, err));
         lock_path(&gc->dead[i].id, lock);
         if (gc->dead[i].lock)
-            PF_TRY(delete_counted(gc, lock, err));
-        if (!gc->dry_run)
+            PF_TRY(gc_delete(gc, lock, err));
+        if (!gc->options->dry_run)
             PF_TRY(pf_remove_folder(gc->volume, walk.folder, err));
         gc->report.attempts++;
     }
@@ -433,21 +436,23 @@ static sluice_status remove_attempts(collection *gc, sluice_error *err)
 
 /* ---- one pass ---- */
 
-static void end_pass(collection *gc)
+static void end_pass(gc_job *gc)
 {
     for (uint32_t i = 0; i < gc->dead_count; i++)
         (void)pf_close(gc->dead[i].lock, NULL); /* only locked */
     free(gc->dead);
     free(gc->folders);
-    free(gc->branches);
+    free(gc->logs);
+    free(gc->records.items);
     co_objects_free(&gc->objects);
     gc->dead = NULL;
     gc->folders = NULL;
-    gc->branches = NULL;
-    gc->dead_count = gc->folder_count = gc->folder_room = gc->branch_count = gc->branch_room = 0;
+    gc->logs = NULL;
+    gc->dead_count = gc->folder_count = gc->folder_room = gc->log_count = gc->log_room = 0;
+    gc->records = (co_records){0};
 }
 
-static sluice_status pass(collection *gc, sluice_error *err)
+static sluice_status pass(gc_job *gc, sluice_error *err)
 {
     sluice_status status;
     gc->more = false;
@@ -456,18 +461,19 @@ static sluice_status pass(collection *gc, sluice_error *err)
     PF_GOTO(status, done, read_intents(gc, err));
     PF_GOTO(status, done, mark_all(gc, err));
     PF_GOTO(status, done, remove_objects(gc, err));
+    PF_GOTO(status, done, gc_segments(gc, err));
     status = remove_attempts(gc, err);
 done:
     end_pass(gc);
     return status;
 }
 
-/* Recovery first. What stays in quarantine does not stop collection: its attempt is kept. */
-static sluice_status settle_intents(const collection *gc, sluice_error *err)
+/* Recovery first. What stays in quarantine does not stop gc_job: its attempt is kept. */
+static sluice_status settle_intents(const gc_job *gc, sluice_error *err)
 {
     co_overlap everything = {0};
     sluice_error recovery_error = {0};
-    sluice_status status = co_recover_until(gc->graph, gc->dry_run ? CO_RECOVER_PROBE : CO_RECOVER_AUTOMATIC,
+    sluice_status status = co_recover_until(gc->graph, gc->options->dry_run ? CO_RECOVER_PROBE : CO_RECOVER_AUTOMATIC,
                                             &everything, NULL, NULL, gc->deadline, &recovery_error);
     if (status == SLUICE_OK || status == SLUICE_RECOVERY_REQUIRED)
         return SLUICE_OK;
@@ -476,32 +482,41 @@ static sluice_status settle_intents(const collection *gc, sluice_error *err)
     return status;
 }
 
-sluice_status co_gc(st_graph *graph, bool dry_run, co_gc_report *ret_report, sluice_error *err)
+sluice_status co_gc_with(st_graph *graph, const co_gc_options *options, co_gc_report *ret_report, sluice_error *err)
 {
-    collection gc = {.graph = graph,
-                     .volume = st_graph_volume(graph),
-                     .deadline = pf_deadline_in_ms(CO_WAIT_MS),
-                     .dry_run = dry_run};
+    gc_job gc = {.graph = graph,
+                 .volume = st_graph_volume(graph),
+                 .deadline = pf_deadline_in_ms(CO_WAIT_MS),
+                 .options = options};
     *ret_report = (co_gc_report){0};
     if (st_graph_access(graph) != PF_WRITE)
         return pf_fail(err, SLUICE_PERMISSION, "collection needs a graph that is open for writing");
     PF_TRY(lk_lockfile_open(gc.volume, "locks/graph", &gc.graph_locks, err));
     sluice_status status;
-    PF_GOTO(status, done, lk_take(gc.graph_locks, LK_GRAPH_RETENTION, PF_LOCK_EXCLUSIVE, gc.deadline, err));
+    PF_GOTO(status, done, lk_claim_take(gc.volume, LK_CLAIM_RETENTION, gc.deadline, &gc.claim, err));
     PF_GOTO(status, done, settle_intents(&gc, err));
-    PF_GOTO(status, done, pf_list(gc.volume, TRASH, on_trash, &gc, err));
+    PF_GOTO(status, done, pf_list(gc.volume, GC_TRASH, on_trash, &gc, err));
     PF_GOTO(status, done, remove_temporaries(&gc, err));
-    PF_GOTO(status, done, co_gc_branches(graph, dry_run, gc.deadline, &gc.report, err));
+    PF_GOTO(status, done, gc_branches(&gc, err));
+    PF_GOTO(status, done, gc_let_go(&gc, err));
     uint64_t before;
     do {
         before = gc.report.attempts;
         gc.deadline = pf_deadline_in_ms(CO_WAIT_MS);
         status = pass(&gc, err);
-    } while (status == SLUICE_OK && gc.more && gc.report.attempts > before && !dry_run);
-    if (status == SLUICE_OK && !dry_run)
+    } while (status == SLUICE_OK && gc.more && gc.report.attempts > before && !options->dry_run);
+    if (status == SLUICE_OK && !options->dry_run)
         (void)st_reserve_rebuild(graph, NULL); /* when the disk has room again; a graph without one works */
 done:
     *ret_report = gc.report;
+    st_control_free(&gc.control);
+    lk_claim_release(gc.claim);
     lk_lockfile_close(gc.graph_locks);
     return status;
+}
+
+sluice_status co_gc(st_graph *graph, bool dry_run, co_gc_report *ret_report, sluice_error *err)
+{
+    const co_gc_options options = {.dry_run = dry_run};
+    return co_gc_with(graph, &options, ret_report, err);
 }

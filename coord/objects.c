@@ -160,3 +160,111 @@ sluice_status co_objects_mark(st_graph *graph, co_objects *objects, uint64_t inc
     }
     return SLUICE_OK;
 }
+
+/* ---- what a log keeps ---- */
+
+typedef struct keeping {
+    st_graph *graph;
+    st_log *log;
+    co_objects *objects;
+    co_records *records;
+} keeping;
+
+bool co_records_have(const co_records *records, uint64_t incarnation, uint64_t first, uint64_t last)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (records->items[i].incarnation == incarnation && records->items[i].generation >= first &&
+            records->items[i].generation <= last)
+            return true;
+    return false;
+}
+
+static sluice_status need_record(void *context, uint64_t incarnation, uint64_t generation, sluice_error *err)
+{
+    co_records *records = ((keeping *)context)->records;
+    for (size_t back = 0; back < 8 && back < records->count; back++) { /* most come in rows */
+        const st_reach *known = &records->items[records->count - 1 - back];
+        if (known->incarnation == incarnation && known->generation == generation)
+            return SLUICE_OK;
+    }
+    if (records->count == records->room) {
+        size_t room = records->room ? records->room * 2 : 256;
+        st_reach *grown = realloc(records->items, room * sizeof *grown);
+        if (!grown)
+            return pf_fail_memory(err);
+        records->items = grown;
+        records->room = room;
+    }
+    records->items[records->count++] = (st_reach){incarnation, generation, 0};
+    return SLUICE_OK;
+}
+
+static sluice_status mark_object(void *context, const char *path, sluice_error *err)
+{
+    return mark_one(((keeping *)context)->objects, path, err);
+}
+
+static sluice_status mark_state(keeping *walk, uint64_t number, sluice_error *err)
+{
+    st_view *view = NULL;
+    PF_TRY(st_view_load_kept(walk->graph, walk->log, number, &view, err));
+    sluice_status status = st_view_objects(walk->graph, view, mark_object, need_record, walk, err);
+    st_view_free(view);
+    return status;
+}
+
+/* Is the generation one of several commits? Then the state between two of them begins at the generation before. */
+static sluice_status mark_first(keeping *walk, uint64_t number, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    PF_TRY(mark_state(walk, number, err));
+    sluice_status status = st_log_read(walk->log, number, &record, err);
+    if (status == SLUICE_OK)
+        status = st_generation_decode(&record, &generation, err);
+    bool group = generation.commit_count > 1;
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status == SLUICE_OK && group && number > 1 ? mark_state(walk, number - 1, err) : status;
+}
+
+static sluice_status mark_range(keeping *walk, uint64_t from, uint64_t to, sluice_error *err)
+{
+    uint64_t first = st_log_first(walk->log);
+    if (from <= first && first > 1) /* a branch that was forked: where it begins */
+        PF_TRY(mark_state(walk, first - 1, err));
+    from = from < first ? first : from;
+    if (from > to)
+        return SLUICE_OK;
+    if (from > first)
+        PF_TRY(mark_first(walk, from, err));
+    for (uint64_t number = from; number <= to; number++) {
+        st_record record = {0};
+        PF_TRY(need_record(walk, st_log_incarnation(walk->log), number, err));
+        PF_TRY(st_log_read(walk->log, number, &record, err));
+        sluice_status status = st_record_objects(walk->graph, &record, mark_one, walk->objects, err);
+        st_record_free(&record);
+        PF_TRY(status);
+    }
+    return SLUICE_OK;
+}
+
+sluice_status co_objects_mark_kept(st_graph *graph, co_objects *objects, co_records *records, uint64_t incarnation,
+                                   const st_boundary *boundary, uint64_t floor, uint64_t *ret_end, sluice_error *err)
+{
+    keeping walk = {.graph = graph, .objects = objects, .records = records};
+    PF_TRY(st_graph_log(graph, incarnation, &walk.log, err));
+    PF_TRY(st_log_refresh(walk.log, err));
+    PF_TRY(st_log_check_suspect(walk.log, err)); /* healing may bring back a generation that nobody can read now */
+    uint64_t end = st_log_end(walk.log).number, below = boundary ? boundary->below : 0;
+    uint64_t suffix = floor < below ? floor : below;
+    *ret_end = end;
+    for (uint32_t i = 0; boundary && i < boundary->kept_count && boundary->kept[i].first < suffix; i++) {
+        const st_range *kept = &boundary->kept[i];
+        if (kept->last >= st_log_first(walk.log))
+            PF_TRY(mark_range(&walk, kept->first, kept->last < suffix ? kept->last : suffix - 1, err));
+        else if (kept->last + 1 == st_log_first(walk.log))
+            PF_TRY(mark_state(&walk, kept->last, err));
+    }
+    return mark_range(&walk, suffix, end, err);
+}

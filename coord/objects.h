@@ -30,6 +30,17 @@ sluice_status co_objects_list(st_graph *graph, const pf_id *attempt, co_objects 
  * at or before `since` must not name any of the objects. */
 sluice_status co_objects_mark(st_graph *graph, co_objects *objects, uint64_t incarnation, uint64_t since,
                               uint64_t *ret_end, sluice_error *err);
+/* Records of logs that something kept points to. */
+typedef struct co_records {
+    st_reach *items; /* the index says nothing */
+    size_t count, room;
+} co_records;
+/* Is a generation of [first, last] of this log among them? */
+bool co_records_have(const co_records *records, uint64_t incarnation, uint64_t first, uint64_t last);
+/* Marks what a log keeps, by its boundary (NULL: everything), and from generation `floor` on everything (UINT64_MAX: by
+ * the boundary alone): the state at the start of each kept range, and the generations in it. */
+sluice_status co_objects_mark_kept(st_graph *graph, co_objects *objects, co_records *records, uint64_t incarnation,
+                                   const st_boundary *boundary, uint64_t floor, uint64_t *ret_end, sluice_error *err);
 /* The attempt id that a name begins with; false when it begins otherwise. */
 bool co_attempt_of_name(const char *name, pf_id *ret_attempt);
 

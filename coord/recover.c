@@ -354,3 +354,27 @@ done:
     *ret_unknown = walk.unknown;
     return status;
 }
+
+sluice_status co_recovery_bases(st_graph *graph, co_base_fn *each, void *context, sluice_error *err)
+{
+    pf_file *intents = NULL;
+    sluice_status status = SLUICE_OK;
+    PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
+    for (uint32_t i = 0; i < CO_SLOTS && status == SLUICE_OK; i++) {
+        bool used = false, scope_known = false;
+        co_slot_state state;
+        co_intent intent;
+        PF_GOTO(status, done, co_slot_may_be_used(intents, i, &used, err));
+        if (!used)
+            continue;
+        PF_GOTO(status, done, co_slot_read(intents, i, &state, &intent, &scope_known, err));
+        if (state == CO_SLOT_INTENT)
+            status = each(context, intent.scope.incarnation, intent.base_generation, err);
+        else if (state == CO_SLOT_UNREADABLE && scope_known)
+            status = each(context, intent.scope.incarnation, 0, err);
+        co_intent_free(&intent);
+    }
+done:
+    (void)pf_close(intents, NULL); /* only read */
+    return status;
+}

@@ -25,10 +25,25 @@ typedef sluice_status co_recovered_fn(void *context, const co_recovered *line, s
 sluice_status co_recover(st_graph *graph, co_recover_mode mode, uint64_t incarnation, const uint64_t *tables,
                          uint32_t table_count, co_recovered_fn *each, void *context, sluice_error *err);
 
-/* Removes what dead attempts left behind, and cache/trash litter; counts what it freed. */
+/* Removes what dead attempts left behind, deleted branches, trash litter; counts what it freed. Of history it lets go
+ * of nothing. */
 typedef struct co_gc_report {
     uint64_t files, bytes, attempts;
+    uint64_t generations; /* let go of by this run */
+    uint64_t segments;    /* of logs */
+    uint64_t damaged;     /* segments that stay, since they cannot be read */
 } co_gc_report;
 sluice_status co_gc(st_graph *graph, bool dry_run, co_gc_report *ret_report, sluice_error *err);
+/* The same with limits of retention (coord/retention.h). */
+typedef struct co_gc_options {
+    bool dry_run;
+    uint64_t keep;  /* the newest generations of each branch that stay; 0: not given */
+    bool age_given; /* what stood within this time stays */
+    int64_t age_us;
+    /* Each file that goes, or in a dry run would; NULL allowed. */
+    sluice_status (*each)(void *context, const char *path, uint64_t bytes, sluice_error *err);
+    void *context;
+} co_gc_options;
+sluice_status co_gc_with(st_graph *graph, const co_gc_options *options, co_gc_report *ret_report, sluice_error *err);
 
 #endif

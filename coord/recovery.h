@@ -28,6 +28,10 @@ sluice_status co_recovery_is_live(st_graph *graph, const co_overlap *overlap, bo
 typedef sluice_status co_scope_fn(void *context, const co_scope *scope, sluice_error *err);
 sluice_status co_recovery_scopes(st_graph *graph, co_scope_fn *each, void *context, bool *ret_unknown,
                                  sluice_error *err);
+/* The generation of its branch that each intent in a slot was prepared on; 0 where that cannot be read. What lies in
+ * quarantine is never finished and needs none. */
+typedef sluice_status co_base_fn(void *context, uint64_t incarnation, uint64_t generation, sluice_error *err);
+sluice_status co_recovery_bases(st_graph *graph, co_base_fn *each, void *context, sluice_error *err);
 
 /* Resolves one intent whose slot is held (rows 1 to 5 of DESIGN 8; 6 for what this program does not understand). */
 typedef struct co_resolution {

@@ -91,6 +91,11 @@
     X(NEW_BRANCH_BEFORE_CONFIRM, "new_branch.before_confirm")                                                          \
     X(NEW_BRANCH_AFTER_CONFIRM, "new_branch.after_confirm")                                                            \
     X(NEW_BRANCH_BEFORE_REF, "new_branch.before_ref")                                                                  \
+    X(GC_BEFORE_BOUNDARY, "gc.before_boundary")                                                                        \
+    X(GC_AFTER_BOUNDARY, "gc.after_boundary")                                                                          \
+    X(GC_AFTER_MOVE, "gc.after_move")                                                                                  \
+    X(GC_AFTER_LINEAGE, "gc.after_lineage")                                                                            \
+    X(GC_AFTER_SEGMENT, "gc.after_segment")                                                                            \
     X(INIT_AFTER_LAYOUT, "init.after_layout")                                                                          \
     X(INIT_BEFORE_PUBLISH, "init.before_publish")                                                                      \
     X(INIT_AFTER_PUBLISH, "init.after_publish")                                                                        \

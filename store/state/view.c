@@ -417,6 +417,7 @@ sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation,
             return SLUICE_OK;
         }
         st_view_free(view);
+        PF_TRY(check_collected(graph, log, generation, err)); /* while it was read */
         if (probe.code != SLUICE_NOT_FOUND)
             return hand_on(&probe, err);
         PF_TRY(st_opening_read(log, &opening, NULL, err));

@@ -231,7 +231,8 @@ class Spine(ProgramTest):
         self.assertEqual(self.done("recover", "G", "--json").out, "")
         self.assertEqual(self.done("recover", "G", "--probe").out, "nothing to recover\n")
         self.assertEqual(self.done("gc", "G", "--json").document,
-                         {"files": 0, "bytes": 0, "attempts": 0, "dry_run": False})
+                         {"files": 0, "bytes": 0, "attempts": 0, "generations": 0, "segments": 0, "damaged": 0,
+                          "dry_run": False})
         self.done("gc", "G", "--dry-run")
         self.clean()
 
