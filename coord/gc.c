@@ -1,17 +1,21 @@
 /*
- * Collecting what dead attempts left behind (DESIGN 9 "GC", LESSONS G-03 to G-06, L-044).
+ * Collecting what nothing needs (DESIGN 9 "GC", LESSONS G-03 to G-06, L-044).
  *
  * The order is the proof:
- *   1 the retention lock: one gc_job at a time; recovery first, so that what can be finished is; then the folders
- * of branches that nothing leads to (coord/gc_branch.c), so that what only they named is unnamed 2 the candidates are
- * frozen: objects below tables/, then the folders below attempts/. What is made later is not among them 3 the lock of
- * each attempt with a folder is taken alone, by a try, and kept: a busy one's objects are kept. An object whose attempt
- * has no folder is of an attempt that is over 4 intents are read (what an intent names is kept), and only then refs and
- * logs (what a generation names is kept): an intent that was retired in between was published, and is found there 5 in
- * batches, under the reclaim lock alone: what was published since is marked too, the rest moves to trash/, both folders
- * are synced. A publisher holds that lock shared from its look at its objects to its append 6 only then are files
- * deleted, and at the end the attempts' folders Killed anywhere it leaves more than it should, never less; the next run
- * empties trash/ and goes on. A root that cannot be read stops it with nothing removed. A dry run is the same up to 4.
+ *   1 the retention claim: one collection at a time, checked before every step; recovery, so that what can be finished
+ *     is; then the folders of branches that nothing leads to (gc_branch.c), so that what only they named is unnamed;
+ *     then the decision what history goes, and its boundary in control/ (gc_history.c)
+ *   2 the candidates are frozen: objects below tables/, then the folders below attempts/. What is made later is not
+ *     among them
+ *   3 the lock of each attempt with a folder is taken alone, by a try, and kept: a busy one's objects are kept. An
+ *     object whose attempt has no folder is of an attempt that is over
+ *   4 intents are read (what an intent names is kept), and only then refs and logs (what a kept generation names is
+ *     kept): an intent that was retired in between was published, and is found there
+ *   5 in batches, under the reclaim lock alone: what was published since is marked too, the rest moves to trash/, both
+ *     folders are synced. A publisher holds that lock shared from its look at its objects to its append
+ *   6 only then are files deleted; then log segments that nothing kept points into; at the end the attempts' folders
+ * Killed anywhere it leaves more than it should, never less; the next run empties trash/ and goes on. A root that
+ * cannot be read stops it with nothing removed. A dry run is the same up to 4, and publishes nothing.
  */
 #include "coord/gc_job.h"
 #include "platform/check.h"

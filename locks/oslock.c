@@ -41,8 +41,7 @@ static bool rank_of(const lk_lockfile *lockfile, uint64_t byte, lk_rank *ret_ran
                                      [LK_BYTE_BRANCH] = LK_RANK_BRANCH_GATE,
                                      [LK_BYTE_PUBLISH] = LK_RANK_PUBLISH,
                                      [LK_BYTE_ADMISSION] = LK_RANK_ADMISSION};
-    static const lk_rank graph[] = {
-        [LK_GRAPH_REFS] = LK_RANK_REFS, [LK_GRAPH_RECLAIM] = LK_RANK_RECLAIM, [LK_GRAPH_RETENTION] = LK_RANK_CLAIM};
+    static const lk_rank graph[] = {[LK_GRAPH_REFS] = LK_RANK_REFS, [LK_GRAPH_RECLAIM] = LK_RANK_RECLAIM};
     *ret_detail = lockfile->incarnation;
     switch (lockfile->kind) {
     case OF_BRANCH:

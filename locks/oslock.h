@@ -11,23 +11,22 @@
  * | LK_TURNSTILE + byte    | turnstile of that byte: exclusive takers hold it while they wait, shared ones pass it |
  *
  * The kernel releases them when the owner is gone; counted per process (two holds of one byte by one handle are one
- * kernel lock), never upgraded. Graph-wide bytes lie in locks/graph: 0 refs, 1 reclaim, 2 retention claim, 3 host.
+ * kernel lock), never upgraded. Graph-wide bytes lie in locks/graph: 0 refs, 1 reclaim, 3 host.
  */
 #ifndef LOCKS_OSLOCK_H
 #define LOCKS_OSLOCK_H
 
 #include "platform/volume.h"
 
-#define LK_BYTE_SCHEMA     0u
-#define LK_BYTE_BRANCH     1u
-#define LK_BYTE_PUBLISH    2u
-#define LK_BYTE_ADMISSION  3u
-#define LK_TURNSTILE       (UINT64_C(1) << 62)
-#define LK_FOLDER          (UINT64_C(1) << 61)
-#define LK_GRAPH_REFS      0u
-#define LK_GRAPH_RECLAIM   1u
-#define LK_GRAPH_RETENTION 2u
-#define LK_GRAPH_HOST      3u
+#define LK_BYTE_SCHEMA    0u
+#define LK_BYTE_BRANCH    1u
+#define LK_BYTE_PUBLISH   2u
+#define LK_BYTE_ADMISSION 3u
+#define LK_TURNSTILE      (UINT64_C(1) << 62)
+#define LK_FOLDER         (UINT64_C(1) << 61)
+#define LK_GRAPH_REFS     0u
+#define LK_GRAPH_RECLAIM  1u
+#define LK_GRAPH_HOST     3u
 
 typedef struct lk_lockfile lk_lockfile;
 /* Opens an existing lock file ("branches/1/locks") on a descriptor of its own. */

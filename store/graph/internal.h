@@ -40,7 +40,7 @@ struct st_graph {
     pf_filesystem filesystem;
     st_log *control; /* opened at first use */
     lk_lockfile *control_locks;
-    st_control boundaries;      /* as of control/'s generation `boundaries_at`; 0: not read yet */
+    st_control boundaries; /* as of control/'s generation `boundaries_at`; 0: not read yet */
     uint64_t boundaries_at;
     st_open_log *logs;
     uint32_t log_count;
