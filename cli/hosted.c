@@ -21,6 +21,7 @@
 
 typedef struct cli_handover { /* what goes over, and what has to be closed afterwards */
     co_call_job job;
+    bool visible; /* the command could go by the files as well */
     pf_input *files[PF_SOCKET_DESCRIPTORS_MAX];
     const char *names[PF_SOCKET_DESCRIPTORS_MAX];
     int descriptors[PF_SOCKET_DESCRIPTORS_MAX];
@@ -174,10 +175,11 @@ static sluice_status hand_over(cli_run *run, co_call *call, cli_handover *handov
     PF_TRY(pf_working_folder(&handover->job.folder, err));
     sluice_status status = co_call_run(call, &handover->job, print_output, run, &hosted, &run->served_exit, &failed);
     run->served = hosted && status == SLUICE_OK;
-    if (!hosted && handover->job.inode != 0 && handover->text.length > 0)
+    if (!hosted && handover->visible) {
         run->text = handover->text; /* standard input was read already */
-    if (!hosted && handover->job.inode != 0)
+        handover->text = (pf_buffer){0};
         return SLUICE_OK;
+    }
     if (status != SLUICE_OK && err)
         *err = failed;
     return status;
@@ -201,7 +203,8 @@ sluice_status cli_serve_elsewhere(cli_run *run, char *const *words, uint32_t cou
     co_call *call = NULL;
     if (!is_hosted(command->name) || (command == &cli_load && is_given(run, "infer")))
         return SLUICE_OK;
-    bool visible = pf_folder_identity(graph, &handover.job.device, &handover.job.inode, NULL) == SLUICE_OK;
+    bool visible = false; /* else only a supervisor can do anything with it */
+    (void)pf_folder_identity(graph, &handover.job.device, &handover.job.inode, &visible, NULL);
     char *socket = visible && only_reads(run) ? NULL : cli_find_socket(visible ? graph : NULL);
     if (!socket)
         return SLUICE_OK;
@@ -213,9 +216,8 @@ sluice_status cli_serve_elsewhere(cli_run *run, char *const *words, uint32_t cou
         handover.job.operation = operation->id;
     if (workers && workers->given)
         handover.job.workers = (unsigned)workers->number;
+    handover.visible = visible;
     status = hand_over(run, call, &handover, err);
-    if (run->text.data)
-        handover.text = (pf_buffer){0};
     co_call_close(call);
     close_handover(&handover);
     return status;

@@ -304,7 +304,8 @@ sluice_status pf_working_folder_set(int fd, sluice_error *err)
     return fchdir(fd) == 0 ? SLUICE_OK : pf_fail_errno(err, errno, "entering a working folder");
 }
 
-sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_t *ret_inode, sluice_error *err)
+sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_t *ret_inode, bool *ret_open,
+                                 sluice_error *err)
 {
     struct stat st;
     if (lstat(path, &st) != 0)
@@ -313,5 +314,6 @@ sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_
         return pf_fail(err, SLUICE_NOT_FOUND, "a path names no folder");
     *ret_device = st.st_dev;
     *ret_inode = st.st_ino;
+    *ret_open = access(path, R_OK | X_OK) == 0;
     return SLUICE_OK;
 }

@@ -61,7 +61,8 @@ uint32_t pf_user(void);
 /* The folder that relative paths begin at, as a descriptor to hand over; and the other way round. */
 sluice_status pf_working_folder(int *ret_fd, sluice_error *err);
 sluice_status pf_working_folder_set(int fd, sluice_error *err);
-/* Which folder a path names, links not followed at its end. NOT_FOUND. */
-sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_t *ret_inode, sluice_error *err);
+/* Which folder a path names, links not followed at its end, and whether this user may look into it. NOT_FOUND. */
+sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_t *ret_inode, bool *ret_open,
+                                 sluice_error *err);
 
 #endif

@@ -43,7 +43,8 @@ static sluice_status take_host_byte(host_graph *graph, sluice_error *err)
 
 static sluice_status open_graph(host_server *host, host_graph *graph, sluice_error *err)
 {
-    PF_TRY(pf_folder_identity(graph->config.path, &graph->device, &graph->inode, err));
+    bool open = false; /* pf_volume_open says it better */
+    PF_TRY(pf_folder_identity(graph->config.path, &graph->device, &graph->inode, &open, err));
     PF_TRY(pf_volume_open(graph->config.path, PF_WRITE, &graph->volume, err));
     PF_TRY(lk_lockfile_open(graph->volume, "locks/graph", &graph->locks, err));
     PF_TRY(take_host_byte(graph, err));
@@ -141,6 +142,7 @@ static void free_graph(host_server *host, host_graph *graph)
             job->graph = NULL; /* it has ended */
     }
     close_graph(graph);
+    host_region_free(graph);
     free(graph->config.path);
     free(graph->config.name);
     free(graph);

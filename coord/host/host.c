@@ -140,6 +140,7 @@ static void tick(host_server *host)
     host->next_tick_ns = now + HOST_TICK_MS * INT64_C(1000000);
     host_jobs_tick(host, now);
     host_runners_tick(host, now);
+    host_regions_tick(host, now);
     host_clients_tick(host, now);
     if (host->watchdog_ms > 0 && now >= host->next_watchdog_ns) {
         pf_notify_manager("WATCHDOG=1");
@@ -216,7 +217,7 @@ static void close_host(host_server *host)
     }
     host_runners_kill(host);
     for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
-        if (host->runners[i].state != HOST_RUNNER_NONE) {
+        if (host->runners[i].state != HOST_RUNNER_NONE && host->runners[i].state != HOST_RUNNER_DEAD) {
             host->draining = true;
             host_runner_ended(host, i);
         }

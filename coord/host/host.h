@@ -8,6 +8,7 @@
  *   rpc.c      requests: what is asked, and whether this user may
  *   job.c      jobs: admission, queues, the fair choice, ends
  *   runner.c   the processes: forking, orders, output, deaths
+ *   region.c   the shared regions of standing runners
  *   work.c     inside a runner
  *   call.c     the client's side (coord/host/call.h)
  *
@@ -26,6 +27,7 @@
 
 #include "coord/host/config.h"
 #include "coord/host/serve.h"
+#include "coord/supervisor.h"
 #include "locks/oslock.h"
 #include "platform/buffer.h"
 #include "platform/local_socket.h"
@@ -109,7 +111,11 @@ struct host_graph {
     uint64_t device, inode;
     pf_volume *volume;
     lk_lockfile *locks; /* holds the host byte */
-    host_job *queue;    /* waiting, first in first out */
+    shm_region region;  /* of its standing runners, when seats > 0 */
+    uint32_t seats;
+    bool seat_taken[SHM_WORKERS_MAX];
+    co_latch_watch latches[2];
+    host_job *queue; /* waiting, first in first out */
     uint32_t queued, running;
     uint64_t pass[HOST_LANES]; /* what it has had, by weight: who has had least is next */
     unsigned crashes;          /* in a row */
@@ -121,7 +127,8 @@ typedef enum host_runner_state {
     HOST_RUNNER_NONE,
     HOST_RUNNER_IDLE,
     HOST_RUNNER_BUSY,
-    HOST_RUNNER_LEAVING
+    HOST_RUNNER_LEAVING,
+    HOST_RUNNER_DEAD /* reaped; what it held is still to be given back */
 } host_runner_state;
 
 struct host_runner {
@@ -143,6 +150,9 @@ struct host_runner {
     uint64_t jobs;
     int64_t idle_since_ns, stopped_since_ns;
     uint64_t memory_kills;
+    bool seated; /* `token` is its place in the graph's region */
+    shm_token token;
+    int wait_status; /* of a dead one */
 };
 
 struct host_client {
@@ -252,6 +262,8 @@ const char *host_state_name(const host_job *job);
 
 /* Gives the job to a runner. RESOURCE_LIMIT or what fork says when there is none. */
 sluice_status host_runner_start(host_server *host, host_job *job, sluice_error *err);
+/* Is there a standing runner of the graph that waits, or a place for another? */
+bool host_runner_can_start(const host_server *host, const host_graph *graph);
 /* A runner ahead of need. */
 void host_runner_ahead(host_server *host, host_graph *graph);
 void host_runner_channel(host_server *host, uint32_t number, bool readable, bool writable);
@@ -263,6 +275,18 @@ bool host_runners_left(const host_server *host);
 void host_runners_kill(host_server *host);
 /* Listens to a job's output again, or not, as its clients keep up. */
 void host_runner_pace(host_server *host, host_job *job);
+
+/* ---- region.c ---- */
+
+/* Gives a runner that is about to be forked its place, making the region when there is none. */
+sluice_status host_region_seat(host_graph *graph, host_runner *runner, sluice_error *err);
+void host_region_unseat(host_runner *runner); /* once it is reaped */
+/* Gives back what a reaped runner held; false: not yet, a latch is busy. */
+bool host_region_bury(host_runner *runner);
+bool host_region_is_damaged(const host_graph *graph);
+void host_region_free(host_graph *graph);
+void host_regions_tick(host_server *host, int64_t now);
+void host_regions_leave(host_server *host, const host_graph *own); /* in a forked runner: those of other graphs */
 
 /* ---- work.c ---- */
 
@@ -284,6 +308,8 @@ typedef struct host_place {
     const char *graph_path;
     int channel;
     bool stays;
+    shm_region *region; /* of a runner that stays */
+    shm_token token;
 } host_place;
 /* The whole life of a runner; returns its exit status. */
 int host_work(const host_place *place);

@@ -103,10 +103,11 @@ static uint32_t share_of(const host_server *host, const host_graph *graph)
 }
 
 /* The first waiting job of this lane that its graph lets start now. */
-static host_job *eligible(const host_graph *graph, host_lane lane, int64_t now)
+static host_job *eligible(const host_server *host, const host_graph *graph, host_lane lane, int64_t now)
 {
     uint32_t most = one_at_a_time(graph) ? 1 : graph->config.max_jobs;
-    if (graph->running >= most || graph->not_before_ns > now)
+    if (graph->running >= most || graph->not_before_ns > now ||
+        (lane == HOST_SMALL && !host_runner_can_start(host, graph)))
         return NULL;
     host_job *job = graph->queue;
     if (one_at_a_time(graph))
@@ -120,7 +121,7 @@ static host_job *choose(const host_server *host, host_lane lane, int64_t now)
 {
     host_job *best = NULL;
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
-        host_job *job = eligible(graph, lane, now);
+        host_job *job = eligible(host, graph, lane, now);
         if (job && host->used[lane] + job->workers <= host->config.workers &&
             (!best || graph->pass[lane] < best->graph->pass[lane]))
             best = job;

@@ -7,7 +7,6 @@
  * its job.
  */
 #include "coord/host/host.h"
-#include "coord/supervisor.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
 #include "platform/memory.h"
@@ -34,11 +33,16 @@ static void close_ends(host_runner *runner)
 }
 
 /* In the child. Never returns: what the supervisor has on its stack is not the runner's. */
-static _Noreturn void become_runner(const host_server *host, const host_graph *graph, const int far[3], bool stays)
+static _Noreturn void become_runner(host_server *host, const host_runner *runner, const int far[3])
 {
     const int keep[] = {far[0]};
-    const host_place place = {
-        .program = host->program, .graph_path = graph->config.path, .channel = far[0], .stays = stays};
+    const host_place place = {.program = host->program,
+                              .graph_path = runner->graph->config.path,
+                              .channel = far[0],
+                              .stays = runner->stays,
+                              .region = runner->seated ? &runner->graph->region : NULL,
+                              .token = runner->token};
+    host_regions_leave(host, runner->seated ? runner->graph : NULL);
     if (pf_descriptor_become(far[1], 1, NULL) != SLUICE_OK || pf_descriptor_become(far[2], 2, NULL) != SLUICE_OK)
         pf_leave(1);
     pf_close_other_descriptors(keep, 1);
@@ -63,13 +67,15 @@ static sluice_status fork_runner(host_server *host, host_graph *graph, bool stay
     bool in_child = false;
     sluice_status status;
     *runner = (host_runner){.channel = -1, .output = {-1, -1}, .graph = graph, .stays = stays};
+    if (stays)
+        PF_TRY(host_region_seat(graph, runner, err));
     PF_GOTO(status, done, pf_socket_pair(channel, err));
     PF_GOTO(status, done, pf_pipe_make(out, err));
     PF_GOTO(status, done, pf_pipe_make(errors, err));
     PF_GOTO(status, done, pf_fork(&runner->child, &in_child, err));
     if (in_child) {
         const int far[3] = {channel[1], out[1], errors[1]};
-        become_runner(host, graph, far, stays);
+        become_runner(host, runner, far);
     }
     runner->channel = channel[0];
     runner->output[0] = out[0];
@@ -79,10 +85,17 @@ static sluice_status fork_runner(host_server *host, host_graph *graph, bool stay
     runner->idle_since_ns = pf_monotonic_ns();
     runner->memory_kills = pf_memory_kills();
     channel[0] = out[0] = errors[0] = -1;
+    if (runner->seated)
+        shm_slot_started(&graph->region, runner->token.slot, runner->child.pid);
     status = watch_runner(host, runner, err);
     if (status != SLUICE_OK)
         pf_child_kill(&runner->child); /* its end is waited for like any other */
 done:
+    if (status != SLUICE_OK && runner->state == HOST_RUNNER_NONE && runner->seated) {
+        host_region_unseat(runner); /* nobody has sat there: there is nothing to bury */
+        graph->seat_taken[runner->token.slot] = false;
+        runner->seated = false;
+    }
     for (unsigned i = 0; i < 2; i++) {
         pf_descriptor_close(&channel[i]);
         pf_descriptor_close(&out[i]);
@@ -91,14 +104,33 @@ done:
     return status;
 }
 
+static bool is_idle(const host_runner *runner, const host_graph *graph)
+{
+    return runner->state == HOST_RUNNER_IDLE && runner->graph == graph && runner->stays;
+}
+
 static host_runner *find_idle(host_server *host, const host_graph *graph)
 {
     for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
-        host_runner *runner = &host->runners[i];
-        if (runner->state == HOST_RUNNER_IDLE && runner->graph == graph && runner->stays)
-            return runner;
+        if (is_idle(&host->runners[i], graph))
+            return &host->runners[i];
     }
     return NULL;
+}
+
+bool host_runner_can_start(const host_server *host, const host_graph *graph)
+{
+    if (host_region_is_damaged(graph))
+        return false;
+    for (uint32_t i = 0; i < graph->seats; i++) {
+        if (!graph->seat_taken[i])
+            return true;
+    }
+    for (uint32_t i = 0; graph->seats > 0 && i < HOST_RUNNERS_MAX; i++) {
+        if (is_idle(&host->runners[i], graph))
+            return true;
+    }
+    return graph->seats == 0; /* it is made with the first one */
 }
 
 static host_runner *find_free(host_server *host)
@@ -352,21 +384,38 @@ void host_runner_channel(host_server *host, uint32_t number, bool readable, bool
         take_answer(host, runner);
 }
 
+/* The rest of a death, once what the runner held is given back: its job goes on elsewhere. */
+static void finish_death(host_server *host, host_runner *runner)
+{
+    host_job *job = runner->job;
+    char how[32];
+    if (!host_region_bury(runner))
+        return;
+    runner->job = NULL;
+    runner->state = HOST_RUNNER_NONE;
+    if (!job)
+        return;
+    if (WIFSIGNALED(runner->wait_status))
+        (void)snprintf(how, sizeof how, "signal %d", WTERMSIG(runner->wait_status));
+    else
+        (void)snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(runner->wait_status));
+    host_log("warn", "runner-died", "graph=%u attempt=%u how=\"%s\"", job->graph->number, job->attempts, how);
+    host_job_lost(host, job, co_is_crash(runner->wait_status, runner->memory_kills), how);
+}
+
 void host_runner_ended(host_server *host, uint32_t number)
 {
     host_runner *runner = &host->runners[number];
-    host_job *job = runner->job;
     bool ended = false;
-    int wait_status = 0;
-    char how[32];
     pf_watch_forget(host->watch, &runner->child);
-    if (pf_child_wait(&runner->child, pf_deadline_in_ms(CO_LEAVE_MS), &ended, &wait_status, NULL) != SLUICE_OK ||
+    if (pf_child_wait(&runner->child, pf_deadline_in_ms(CO_LEAVE_MS), &ended, &runner->wait_status, NULL) !=
+            SLUICE_OK ||
         !ended)
         return;
-    if (runner->channel >= 0 && job) /* an answer may have come before the end */
+    host_region_unseat(runner);
+    if (runner->channel >= 0 && runner->job) /* an answer may have come before the end */
         host_runner_channel(host, number, true, false);
-    job = runner->job;
-    if (job)
+    if (runner->job)
         drain(host, runner);
     for (unsigned stream = 0; stream < 2; stream++) {
         if (runner->output[stream] >= 0)
@@ -376,15 +425,10 @@ void host_runner_ended(host_server *host, uint32_t number)
         pf_watch_descriptor_forget(host->watch, runner->channel);
     close_ends(runner);
     pf_buffer_free(&runner->orders);
-    runner->job = NULL;
-    runner->state = HOST_RUNNER_NONE;
-    if (!job)
-        return;
-    if (WIFSIGNALED(wait_status))
-        (void)snprintf(how, sizeof how, "signal %d", WTERMSIG(wait_status));
-    else
-        (void)snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(wait_status));
-    host_job_lost(host, job, co_is_crash(wait_status, runner->memory_kills), how);
+    if (runner->job)
+        runner->job->runner = NULL;
+    runner->state = HOST_RUNNER_DEAD;
+    finish_death(host, runner);
 }
 
 void host_runners_dismiss(host_server *host, const host_graph *graph)
@@ -400,7 +444,9 @@ void host_runners_tick(host_server *host, int64_t now)
 {
     for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
         host_runner *runner = &host->runners[i];
-        if (runner->state == HOST_RUNNER_NONE || host->config.stopped_seconds == 0)
+        if (runner->state == HOST_RUNNER_DEAD)
+            finish_death(host, runner);
+        if (runner->state == HOST_RUNNER_NONE || runner->state == HOST_RUNNER_DEAD || host->config.stopped_seconds == 0)
             continue;
         if (!pf_child_is_stopped(&runner->child))
             runner->stopped_since_ns = 0;
@@ -423,7 +469,7 @@ bool host_runners_left(const host_server *host)
 void host_runners_kill(host_server *host)
 {
     for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
-        if (host->runners[i].state != HOST_RUNNER_NONE)
+        if (host->runners[i].state != HOST_RUNNER_NONE && host->runners[i].state != HOST_RUNNER_DEAD)
             pf_child_kill(&host->runners[i].child);
     }
 }

@@ -10,6 +10,7 @@
 #include "platform/memory.h"
 #include "platform/terminal.h"
 #include "platform/user_file.h"
+#include "shm/gate_table.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@ typedef struct work_state {
     const host_place *place;
     st_graph *graph;
     wk_executor executor;
+    shm_gate_user gate_user;
+    lk_gate_hooks gates;
     pf_watch *watch;
     bool interrupted;
     host_order order;
@@ -74,14 +77,24 @@ static bool is_interrupted(void *context)
     return worker->interrupted;
 }
 
+static bool is_allowed(void *context)
+{
+    work_state *worker = context;
+    return shm_token_allowed(worker->place->region, &worker->place->token);
+}
+
 /* The graph of a runner that stays. What is wrong with it the command says, when it opens it itself. */
 static void open_graph(work_state *worker)
 {
     if (!worker->place->stays || worker->graph ||
         st_graph_open(worker->place->graph_path, PF_WRITE, &worker->graph, NULL) != SLUICE_OK)
         return;
-    worker->executor =
-        (wk_executor){.context = worker, .workers = 1, .epoch = pf_id_new(), .cancelled = is_interrupted};
+    worker->executor = (wk_executor){.context = worker,
+                                     .workers = 1,
+                                     .gates = &worker->gates,
+                                     .epoch = worker->place->region->header->epoch,
+                                     .allowed = is_allowed,
+                                     .cancelled = is_interrupted};
 }
 
 static const char **texts_of(const st_node *array)
@@ -179,6 +192,11 @@ int host_work(const host_place *place)
     pf_standard_prepare();
     if (pf_watch_open(&worker.watch, NULL) != SLUICE_OK)
         return 1;
+    if (place->stays) {
+        place->region->latch_wait_ms = SHM_WORKER_LATCH_MS;
+        worker.gate_user = (shm_gate_user){.region = place->region, .token = place->token};
+        worker.gates = shm_gate_hooks(&worker.gate_user);
+    }
     open_graph(&worker);
     while (next_order(&worker)) {
         worker.interrupted = false;
