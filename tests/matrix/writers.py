@@ -164,6 +164,7 @@ WRITERS = [
     Writer("checkpoint-delete", ("checkpoint", "delete", "G", "early"), delete_checkpoint, commits=False),
     Writer("gc", ("gc", "G"), nothing, operation=False, commits=False,
            prepare=(*BRANCH, ("branch", "delete", "G", "b")), dead=(LOAD, "load.after_edits")),
+    Writer("gc-history", ("gc", "G", "--keep", "1"), nothing, operation=False, commits=False, prepare=FRAGMENTS + MAIN_MOVES),
     Writer("recover", ("recover", "G"), insert, operation=False, settles="new", commits=False, dead=(LOAD, "arm.after")),
     Writer("recover-branch", ("recover", "G"), on_a_new_branch, operation=False, settles="new", commits=False,
            branches=("made", "main"), dead=((*LOAD, "--create-branch", "--branch", "made"), "new_branch.before_ref")),
