@@ -1,5 +1,5 @@
 /*
- * Publishing a delta (coord/append.h).
+ * Publishing deltas (coord/append.h).
  *
  * Lock rules: the caller holds the branch's publish lock; the reclaim lock is held shared from the look at the named
  * objects until the append is over, so that collection cannot move one in between. Crash rule: the append is the only
@@ -99,9 +99,8 @@ static bool fold_is_there(co_append *append, const st_fold *fold)
 }
 
 /* Every object that the delta names exists. A fold is no part of it: one whose pages are not all there is dropped. */
-static sluice_status check_objects(co_append *append, sluice_error *err)
+static sluice_status check_part(co_append *append, st_delta *delta, sluice_error *err)
 {
-    st_delta *delta = append->delta;
     if (st_delta_changes_schema(delta)) {
         char path[ST_SCHEMA_PATH];
         st_schema_path(&delta->new_schema, path);
@@ -125,32 +124,46 @@ static sluice_status check_objects(co_append *append, sluice_error *err)
     return SLUICE_OK;
 }
 
-static sluice_status check_rows(co_append *append, const st_view *head, sluice_error *err)
+static sluice_status check_objects(co_append *append, sluice_error *err)
 {
-    st_delta *deltas[1] = {append->delta};
-    if (append->row_block)
-        return SLUICE_OK;
-    return st_generation_needs_block(head, deltas, 1, &append->needs_block, err);
+    for (append->missing = 0; append->missing < append->count; append->missing++)
+        PF_TRY(check_part(append, append->parts[append->missing].delta, err));
+    return SLUICE_OK;
 }
 
-static sluice_status build_and_append(co_append *append, const st_view *head, sluice_error *err)
+static sluice_status check_digests(const co_append *append, sluice_error *err)
+{
+    for (uint32_t i = 0; i < append->count; i++) {
+        pf_sha256 now = st_delta_digest(append->parts[i].delta);
+        if (!pf_sha256_equal(&now, append->parts[i].digest))
+            return pf_fail(err, SLUICE_INTERNAL, "a delta changed after it was prepared");
+    }
+    return SLUICE_OK;
+}
+
+static void bind_times(const co_append *append, int64_t last_us)
+{
+    for (uint32_t i = 0; i < append->count; i++) {
+        st_commit *commit = &append->parts[i].delta->commit;
+        commit->time_us = last_us = commit->minted_us > last_us ? commit->minted_us : last_us;
+    }
+}
+
+static sluice_status build_and_append(co_append *append, const st_view *head, st_delta *const *deltas,
+                                      sluice_error *err)
 {
     pf_buffer manifest = {0}, attachments = {0};
     pf_sha256 digest;
     sluice_status status;
-    st_delta *deltas[1] = {append->delta};
     opening_context context = {append->graph, append->log, head};
     st_opening_source opening = {&context, encode_opening};
     PF_GOTO(status, done,
-            st_generation_build(append->graph, head, deltas, 1, append->row_block, &manifest, &attachments, err));
-    pf_sha256 now = st_delta_digest(append->delta);
-    if (!pf_sha256_equal(&now, append->digest)) {
-        status = pf_fail(err, SLUICE_INTERNAL, "a delta changed after it was prepared");
-        goto done;
-    }
+            st_generation_build(append->graph, head, deltas, append->count, append->row_block, &manifest, &attachments,
+                                err));
+    PF_GOTO(status, done, check_digests(append, err));
     append->generation = head->generation + 1;
-    st_commit *commit = &append->delta->commit;
-    commit->time_us = commit->minted_us > head->head_time_us ? commit->minted_us : head->head_time_us;
+    bind_times(append, head->head_time_us);
+    append->tried = true;
     status = st_log_append(append->log, &manifest, &attachments, &opening, &append->outcome, &digest, err);
 done:
     pf_buffer_free(&manifest);
@@ -158,20 +171,34 @@ done:
     return status;
 }
 
-sluice_status co_append_delta(co_append *append, sluice_error *err)
+static sluice_status append_under_reclaim(co_append *append, const st_view *head, sluice_error *err)
+{
+    sluice_status status = SLUICE_OK;
+    st_delta **deltas = malloc(((size_t)append->count + 1) * sizeof(*deltas));
+    if (!deltas)
+        return pf_fail_memory(err);
+    for (uint32_t i = 0; i < append->count; i++)
+        deltas[i] = append->parts[i].delta;
+    if (!append->row_block)
+        status = st_generation_needs_block(head, deltas, append->count, &append->needs_block, err);
+    if (status == SLUICE_OK && !append->needs_block)
+        status = build_and_append(append, head, deltas, err);
+    free(deltas);
+    return status;
+}
+
+sluice_status co_append_deltas(co_append *append, sluice_error *err)
 {
     st_view *head = NULL;
     append->outcome = ST_APPEND_NOT;
-    append->needs_block = false;
+    append->tried = append->needs_block = false;
     append->object_missing = false;
     PF_TRY(check_epoch(append, err));
     PF_TRY(lk_take(append->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_SHARED, append->deadline, err));
     sluice_status status;
     PF_GOTO(status, done, check_objects(append, err));
     PF_GOTO(status, done, st_view_load(append->graph, append->log, false, &head, err));
-    PF_GOTO(status, done, check_rows(append, head, err));
-    if (!append->needs_block)
-        status = build_and_append(append, head, err);
+    status = append_under_reclaim(append, head, err);
 done:
     st_view_free(head);
     lk_release(append->graph_locks, LK_GRAPH_RECLAIM);

@@ -139,3 +139,51 @@ sluice_status co_arbitrate(co_claim *claim, uint64_t horizon, co_finding *ret_fi
         claim->seen = end;
     return SLUICE_OK;
 }
+
+/* ---- members of one generation ---- */
+
+/* Does it meet what this one does? Edits are at hand here, change sets in memory. */
+static sluice_status meets_delta(const co_claim *claim, const st_delta *delta, bool *ret_meets, co_found *found,
+                                 sluice_error *err)
+{
+    *ret_meets = true;
+    for (uint32_t i = 0; i < delta->edit_count; i++) {
+        found->table = delta->edits[i].edit.table;
+        found->kind = CO_READ_WHOLE_TABLE;
+        if (co_read_set_has_whole(claim->reads, found->table))
+            return SLUICE_OK;
+        found->kind = CO_READ_FRAGMENTS;
+        if (co_read_set_has(claim->reads, CO_READ_FRAGMENTS, found->table) &&
+            co_read_set_misses(claim->reads, &delta->edits[i].edit))
+            return SLUICE_OK;
+    }
+    *ret_meets = false;
+    return co_read_set_meets(claim->graph, claim->reads, &delta->changes, ret_meets, &found->kind, &found->table, err);
+}
+
+sluice_status co_arbitrate_behind(const co_claim *claim, const co_append_part *earlier, uint32_t count,
+                                  co_finding *ret_finding, co_found *ret_found, sluice_error *err)
+{
+    *ret_finding = CO_HOLDS;
+    *ret_found = (co_found){0};
+    for (uint32_t i = 0; i < count; i++) {
+        const st_delta *delta = earlier[i].delta;
+        bool meet = false;
+        if (identify(claim, &delta->commit) != CO_HOLDS) {
+            *ret_finding = CO_REPEATED;
+            return SLUICE_OK;
+        }
+        if (*ret_finding != CO_HOLDS)
+            continue;
+        if (claim->reads->reads_head || st_delta_changes_schema(delta)) {
+            *ret_finding = CO_MOVED;
+        } else if (claim->reads->count > 0) {
+            PF_TRY(meets_delta(claim, delta, &meet, ret_found, err));
+            if (meet)
+                *ret_finding = CO_MET;
+        }
+        if (*ret_finding != CO_HOLDS)
+            ret_found->commit = delta->commit.id;
+    }
+    return SLUICE_OK;
+}

@@ -9,6 +9,7 @@
 #ifndef COORD_ARBITRATE_H
 #define COORD_ARBITRATE_H
 
+#include "coord/append.h"
 #include "coord/read_set.h"
 
 #define CO_HORIZON 1024u /* generations that G judges under the publish lock; D has no bound */
@@ -48,5 +49,10 @@ typedef struct co_found { /* the commit that decided, and what met */
 /* Judges (verdict, end of the log as last refreshed]; `horizon` 0: no bound. */
 sluice_status co_arbitrate(co_claim *claim, uint64_t horizon, co_finding *ret_finding, co_found *ret_found,
                            sluice_error *err);
+/* Does it hold behind these too, which go before it in one generation? Besides CO_HOLDS, CO_MET and CO_MOVED:
+ * CO_REPEATED when one of them is of its operation; which one of the two it is will be found when that one is decided.
+ */
+sluice_status co_arbitrate_behind(const co_claim *claim, const co_append_part *earlier, uint32_t count,
+                                  co_finding *ret_finding, co_found *ret_found, sluice_error *err);
 
 #endif

@@ -61,12 +61,18 @@ sluice_status co_plan_write(pf_volume *volume, const co_intent *intent, const pf
     return pf_sync_dir(volume, folder, err);
 }
 
-static sluice_status read_side_file(pf_volume *volume, const co_intent *intent, pf_buffer *buffer, sluice_error *err)
+static sluice_status check_digest(const pf_buffer *plan, const pf_sha256 *digest, sluice_error *err)
 {
-    char path[96];
+    pf_sha256 found = pf_sha256_of(plan->data, plan->length);
+    return pf_sha256_equal(&found, digest) ? SLUICE_OK
+                                           : pf_fail(err, SLUICE_CORRUPT, "the plan of an intent has another digest");
+}
+
+sluice_status co_plan_fetch(pf_volume *volume, const char *path, uint64_t length, const pf_sha256 *digest,
+                            pf_buffer *buffer, sluice_error *err)
+{
     pf_file *file = NULL;
     sluice_error open_error = {0};
-    co_plan_path(intent, path);
     sluice_status status = pf_open(volume, path, PF_READ, &file, &open_error);
     if (status == SLUICE_NOT_FOUND)
         return pf_fail(err, SLUICE_CORRUPT, "the plan of an intent is gone");
@@ -75,9 +81,10 @@ static sluice_status read_side_file(pf_volume *volume, const co_intent *intent, 
             *err = open_error;
         return status;
     }
-    PF_GOTO(status, done, pf_buffer_reserve(buffer, (size_t)intent->plan_length, err));
-    PF_GOTO(status, done, pf_read_exact(file, 0, buffer->data, (size_t)intent->plan_length, err));
-    buffer->length = (size_t)intent->plan_length;
+    PF_GOTO(status, done, pf_buffer_reserve(buffer, (size_t)length, err));
+    PF_GOTO(status, done, pf_read_exact(file, 0, buffer->data, (size_t)length, err));
+    buffer->length = (size_t)length;
+    status = check_digest(buffer, digest, err);
 done:
     (void)pf_close(file, NULL); /* only read */
     return status;
@@ -89,14 +96,13 @@ sluice_status co_plan_read(pf_volume *volume, const co_intent *intent, co_read_s
     pf_buffer side = {0};
     const pf_buffer *plan = &intent->plan;
     sluice_status status = SLUICE_OK;
-    if (!intent->plan_inline) {
-        PF_GOTO(status, done, read_side_file(volume, intent, &side, err));
+    if (intent->plan_inline) {
+        PF_GOTO(status, done, check_digest(plan, &intent->plan_digest, err));
+    } else {
+        char path[96];
+        co_plan_path(intent, path);
+        PF_GOTO(status, done, co_plan_fetch(volume, path, intent->plan_length, &intent->plan_digest, &side, err));
         plan = &side;
-    }
-    pf_sha256 digest = pf_sha256_of(plan->data, plan->length);
-    if (!pf_sha256_equal(&digest, &intent->plan_digest)) {
-        status = pf_fail(err, SLUICE_CORRUPT, "the plan of an intent has another digest");
-        goto done;
     }
     PF_GOTO(status, done, co_plan_decode(plan->data, plan->length, ret_reads, ret_delta, err));
     pf_sha256 delta = st_delta_digest(ret_delta);

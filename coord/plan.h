@@ -22,4 +22,8 @@ sluice_status co_plan_write(pf_volume *volume, const co_intent *intent, const pf
 sluice_status co_plan_read(pf_volume *volume, const co_intent *intent, co_read_set *ret_reads, st_delta *ret_delta,
                            sluice_error *err);
 
+/* A plan's bytes from a side file, as long as `length` and with this digest; CORRUPT when they are not. */
+sluice_status co_plan_fetch(pf_volume *volume, const char *path, uint64_t length, const pf_sha256 *digest,
+                            pf_buffer *buffer, sluice_error *err);
+
 #endif

@@ -143,16 +143,17 @@ static sluice_status build(co_run *run, sluice_error *err)
     PF_TRY(co_branch_build(graph, st_snapshot_view(run->write.base), run->made, run->row_block, err));
     PF_TRY(PF_FAILPOINT(NEW_BRANCH_AFTER_FOLDER, err));
     PF_TRY(st_graph_log(graph, run->made, &log, err));
+    const co_append_part part = {&run->write.delta, &run->digest};
     co_append append = {.graph = graph,
                         .log = log,
                         .graph_locks = run->graph_locks,
-                        .delta = &run->write.delta,
-                        .digest = &run->digest,
+                        .parts = &part,
+                        .count = 1,
                         .epoch = &run->write.executor->epoch,
                         .deadline = co_run_deadline(run)};
     PF_TRY(co_branch_locks(graph, run->made, &locks, err));
     PF_GOTO(status, done, lk_take(locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, append.deadline, err));
-    status = co_append_delta(&append, err);
+    status = co_append_deltas(&append, err);
     if (status == SLUICE_OK && append.needs_block) /* more rows than a block has were refused before */
         status = pf_fail(err, SLUICE_INTERNAL, "a new branch's block of row ids does not hold its first commit");
     lk_release(locks, LK_BYTE_PUBLISH);

@@ -58,16 +58,17 @@ static sluice_status branch_is_there(const co_resolution *how, const co_intent *
 static sluice_status roll_forward(const co_resolution *how, st_log *log, const co_intent *intent, st_delta *delta,
                                   uint64_t row_block, co_verdict *ret_verdict, sluice_error *err)
 {
+    const co_append_part part = {delta, &intent->delta};
     co_append append = {.graph = how->graph,
                         .log = log,
                         .graph_locks = how->graph_locks,
-                        .delta = delta,
-                        .digest = &intent->delta,
+                        .parts = &part,
+                        .count = 1,
                         .row_block = row_block,
                         .deadline = how->deadline};
     sluice_error append_error = {0};
     PF_TRY(PF_FAILPOINT(RECOVER_BEFORE_PUBLISH, err));
-    sluice_status status = co_append_delta(&append, &append_error);
+    sluice_status status = co_append_deltas(&append, &append_error);
     if (status == SLUICE_OK) {
         *ret_verdict = append.needs_block ? CO_V_BLOCK : CO_V_PUBLISHED_NOW;
         return SLUICE_OK;

@@ -41,6 +41,7 @@ typedef struct co_run {
     uint32_t table_count;
     pf_sha256 digest;                 /* of the delta, at the end of B */
     uint64_t row_block;               /* taken ahead, 0: none */
+    uint64_t ticket;                  /* in the pool's publish queue, kept through restarts; 0: none yet */
     uint64_t folders[CO_FOLDERS_MAX]; /* tables whose folder this plan holds, for folds that merge */
     uint32_t folder_count;
     co_attempt own;     /* made for a plan that needed one */

@@ -66,11 +66,15 @@
     X(ARM_AFTER_SIDE_FILE, "arm.after_side_file")                                                                      \
     X(ARM_BEFORE_FRAME_SYNC, "arm.before_frame_sync")                                                                  \
     X(ARM_AFTER, "arm.after")                                                                                          \
+    X(PUBLISH_AFTER_LINE, "publish.after_line")                                                                        \
     X(PUBLISH_AFTER_LOCK, "publish.after_lock")                                                                        \
+    X(PUBLISH_AFTER_TAKE, "publish.after_take")                                                                        \
     X(PUBLISH_BEFORE_APPEND, "publish.before_append")                                                                  \
     X(PUBLISH_AFTER_LOG_RECORD_WRITE, "publish.after_log_record_write")                                                \
     X(PUBLISH_AFTER_LOG_RECORD_SYNC, "publish.after_log_record_sync")                                                  \
     X(PUBLISH_AFTER_MARK, "publish.after_mark")                                                                        \
+    X(PUBLISH_BEFORE_DECIDE, "publish.before_decide")                                                                  \
+    X(PUBLISH_AFTER_DECIDE, "publish.after_decide")                                                                    \
     X(SEGMENT_AFTER_OPENING_SYNC, "segment.after_opening_sync")                                                        \
     X(SEGMENT_AFTER_CURRENT_WRITE, "segment.after_current_write")                                                      \
     X(SEGMENT_AFTER_CURRENT_SYNC, "segment.after_current_sync")                                                        \

@@ -15,7 +15,6 @@
 #include "shm/slots.h"
 
 #define SHM_TURN_MS 100
-#define SHM_WAIT_MS 50
 
 void shm_gates_init(shm_region *region); /* by the region's builder */
 bool shm_gates_check(const shm_region *region);

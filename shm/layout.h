@@ -203,6 +203,7 @@ typedef struct shm_publish_entry {
     shm_word owner;                   /* whose write it is; 0: nobody waits for it any more */
     shm_word taker;                   /* taken: by whom; the owner may be its own */
     shm_word leads;                   /* 1: this worker publishes for the branch that its entry is about */
+    shm_word doubtful;                /* 1: who had taken it died with it: only the chain knows what became of it */
     /* the owner's, while the entry is free */
     alignas(SHM_LINE) uint64_t place[3]; /* what the branch is: device and inode of the graph's folder, incarnation */
     uint64_t alone;                      /* 1: goes as a group of one */

@@ -37,11 +37,11 @@ static bool check_entry(const shm_region *region, uint32_t slot)
 {
     const shm_publish_entry *entry = entry_of(region, slot);
     bool taken = entry->state == SHM_PUBLISH_TAKEN;
-    if (entry->state > SHM_PUBLISH_DECIDED || entry->leads > 1 || (entry->taker != 0) != taken ||
+    if (entry->state > SHM_PUBLISH_DECIDED || entry->leads > 1 || entry->doubtful > 1 || (entry->taker != 0) != taken ||
         entry->ticket > region->publish->next_ticket)
         return false;
     if (entry->state == SHM_PUBLISH_FREE)
-        return entry->ticket == 0 && entry->owner == 0 && entry->leads == 0;
+        return entry->ticket == 0 && entry->owner == 0 && entry->leads == 0 && entry->doubtful == 0;
     return entry->ticket != 0 && (entry->owner != 0 || taken) && entry->length <= region->config.slice &&
            (entry->owner == 0 || shm_owner_slot(entry->owner) == slot) &&
            (!taken || shm_owner_slot(entry->taker) < region->config.workers);
@@ -108,6 +108,7 @@ static void free_entry(shm_edit *edit, shm_publish_entry *entry)
     shm_set(edit, &entry->owner, 0);
     shm_set(edit, &entry->taker, 0);
     shm_set(edit, &entry->leads, 0);
+    shm_set(edit, &entry->doubtful, 0);
     shm_set(edit, &entry->state, SHM_PUBLISH_FREE);
 }
 
@@ -120,9 +121,9 @@ static bool is_owned(const shm_region *region, uint32_t slot)
            owner == shm_token_owner(&(shm_token){.slot = slot, .generation = generation});
 }
 
-bool shm_publish_is_free(const shm_publisher *me)
+shm_publish_state shm_publish_own(const shm_publisher *me)
 {
-    return entry_of(me->region, me->token.slot)->state == SHM_PUBLISH_FREE;
+    return (shm_publish_state)entry_of(me->region, me->token.slot)->state;
 }
 
 sluice_status shm_publish_enter(const shm_publisher *me, const shm_offer *offer, uint64_t *ticket, sluice_error *err)
@@ -234,14 +235,15 @@ void *shm_publish_answer_of(const shm_publisher *me, uint32_t slot)
     return shm_publish_slice(me->region, slot) - SHM_ANSWER_MAX;
 }
 
-/* A taken entry, inside an edit of its own. */
-static void decide(shm_region *region, uint32_t slot, bool again)
+/* A taken entry, in an edit of its own. */
+static void decide(shm_region *region, uint32_t slot, bool again, bool doubtful)
 {
     shm_publish_entry *entry = entry_of(region, slot);
     shm_edit edit;
     begin(region, &edit, SHM_OP_PUBLISH_DECIDE);
     if (is_owned(region, slot)) {
         shm_set(&edit, &entry->taker, 0);
+        shm_set(&edit, &entry->doubtful, entry->doubtful != 0 || doubtful);
         shm_set(&edit, &entry->state, again ? SHM_PUBLISH_READY : SHM_PUBLISH_DECIDED);
     } else {
         free_entry(&edit, entry);
@@ -253,14 +255,14 @@ sluice_status shm_publish_decide(const shm_publisher *me, uint32_t slot, bool ag
 {
     PF_TRY(latch_as(me, err));
     PF_ALWAYS(entry_of(me->region, slot)->taker == shm_token_owner(&me->token));
-    decide(me->region, slot, again);
+    decide(me->region, slot, again, false);
     unlatch(me->region);
     if (slot != me->token.slot)
         shm_wake(&entry_of(me->region, slot)->sequence);
     return SLUICE_OK;
 }
 
-sluice_status shm_publish_resign(const shm_publisher *me, sluice_error *err)
+sluice_status shm_publish_resign(const shm_publisher *me, bool doubtful, sluice_error *err)
 {
     shm_region *region = me->region;
     shm_publish_entry *own = entry_of(region, me->token.slot);
@@ -268,7 +270,7 @@ sluice_status shm_publish_resign(const shm_publisher *me, sluice_error *err)
     PF_TRY(latch_as(me, err));
     for (uint32_t i = 0; i < region->config.workers; i++)
         if (entry_of(region, i)->taker == shm_token_owner(&me->token))
-            decide(region, i, true);
+            decide(region, i, true, doubtful);
     if (own->leads != 0) {
         shm_edit edit;
         next = find_next(region, own, 0);
@@ -301,8 +303,9 @@ sluice_status shm_publish_withdraw(const shm_publisher *me, bool abandon, bool *
     shm_edit edit;
     PF_TRY(latch_as(me, err));
     PF_ASSERT(entry->leads == 0);
-    *ret_out = entry->state == SHM_PUBLISH_READY || entry->state == SHM_PUBLISH_FREE;
-    bool leaves = entry->state == SHM_PUBLISH_READY;
+    bool ready = entry->state == SHM_PUBLISH_READY;
+    bool leaves = ready && (entry->doubtful == 0 || abandon);
+    *ret_out = entry->state == SHM_PUBLISH_FREE || (ready && entry->doubtful == 0);
     if (leaves || (abandon && entry->state == SHM_PUBLISH_TAKEN)) {
         begin(me->region, &edit, SHM_OP_PUBLISH_LEAVE);
         if (leaves)
@@ -325,7 +328,7 @@ sluice_status shm_publish_bury(shm_region *region, uint32_t slot, sluice_error *
     for (uint32_t i = 0; i < region->config.workers; i++) {
         const shm_publish_entry *entry = entry_of(region, i);
         if (entry->state == SHM_PUBLISH_TAKEN && shm_owner_slot(entry->taker) == slot)
-            decide(region, i, true); /* its own becomes free: nobody owns it any more */
+            decide(region, i, true, true); /* its own becomes free: nobody owns it any more */
     }
     begin(region, &edit, SHM_OP_DEATH);
     if (own->state == SHM_PUBLISH_TAKEN)

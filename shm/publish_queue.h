@@ -47,8 +47,9 @@ typedef struct shm_offer {
     bool alone;
     size_t length; /* of what lies in the slice */
 } shm_offer;
-/* May this worker fill its slice and enter? Not while somebody still decides about a write of its predecessor. */
-bool shm_publish_is_free(const shm_publisher *me);
+/* The state of the own entry. A worker may fill its slice and enter while it is free, and it is not while somebody
+ * still decides about a write of its predecessor; once decided, the answer is there. */
+shm_publish_state shm_publish_own(const shm_publisher *me);
 /* *ticket: 0 draws one; else it is the one that this write had. */
 sluice_status shm_publish_enter(const shm_publisher *me, const shm_offer *offer, uint64_t *ticket, sluice_error *err);
 
@@ -69,12 +70,13 @@ bool shm_publish_offered(const shm_publisher *me, uint32_t slot, const uint8_t *
 void *shm_publish_answer_of(const shm_publisher *me, uint32_t slot);
 /* Of a taken entry: decided, or (`again`) ready as before. Wakes its owner; without one it is free. */
 sluice_status shm_publish_decide(const shm_publisher *me, uint32_t slot, bool again, sluice_error *err);
-/* Gives back whatever it has still taken, leads no more, and wakes the next in line. */
-sluice_status shm_publish_resign(const shm_publisher *me, sluice_error *err);
+/* Gives back whatever it has still taken, leads no more, and wakes the next in line. `doubtful`: what is given back may
+ * have been published. */
+sluice_status shm_publish_resign(const shm_publisher *me, bool doubtful, sluice_error *err);
 /* The own entry, once decided (its answer stays until the next entering): free. */
 sluice_status shm_publish_leave(const shm_publisher *me, sluice_error *err);
-/* Out of the line. *ret_out: false when the entry is taken or decided; then, with `abandon`, nobody waits for it any
- * more, and it is freed by whoever decides it. */
+/* Out of the line. *ret_out: false when the entry is taken or decided, or was taken by somebody who died: what became
+ * of it is then not known here. With `abandon` nobody waits for it any more, and it is freed by whoever decides it. */
 sluice_status shm_publish_withdraw(const shm_publisher *me, bool abandon, bool *ret_out, sluice_error *err);
 /* The supervisor, for a reaped worker whose token was taken back. */
 sluice_status shm_publish_bury(shm_region *region, uint32_t slot, sluice_error *err);

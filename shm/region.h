@@ -45,6 +45,7 @@ typedef struct shm_region {
 
 #define SHM_WORKER_LATCH_MS     30000 /* far beyond the bound after which the supervisor kills a stuck holder */
 #define SHM_SUPERVISOR_LATCH_MS 50
+#define SHM_WAIT_MS             50 /* a slice of waiting: what a wake-up costs that was lost with its sender */
 
 /* RESOURCE_LIMIT when the configuration is out of range or the memory cannot be had. */
 sluice_status shm_region_make(const shm_config *config, shm_region *ret_region, sluice_error *err);

@@ -111,11 +111,13 @@ void wk_make_executor(wk_worker *worker)
 {
     worker->gate_user = (shm_gate_user){.region = worker->region, .token = worker->place->token};
     worker->gates = shm_gate_hooks(&worker->gate_user);
+    worker->publisher = (shm_publisher){.region = worker->region, .token = worker->place->token};
     worker->executor = (wk_executor){.context = worker,
                                      .workers = worker->place->workers,
                                      .run = run_phase,
                                      .advance = advance,
                                      .gates = &worker->gates,
+                                     .publisher = &worker->publisher,
                                      .epoch = worker->region->header->epoch,
                                      .allowed = is_allowed,
                                      .cancelled = is_cancelled};

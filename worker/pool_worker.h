@@ -3,6 +3,7 @@
 #define WORKER_POOL_WORKER_H
 
 #include "shm/gate_table.h"
+#include "shm/publish_queue.h"
 #include "shm/tasks.h"
 #include "worker/loop.h"
 
@@ -16,6 +17,7 @@ typedef struct wk_worker {
     void *job_context;
     shm_gate_user gate_user;
     lk_gate_hooks gates;
+    shm_publisher publisher;
     wk_executor executor;
     bool lost;  /* fenced or orphaned: leave without touching anything shared */
     int status; /* exit status, when lost */

@@ -40,8 +40,9 @@ typedef struct wk_executor {
     sluice_status (*run)(void *context, uint32_t phase, uint32_t count, sluice_error *err);
     void (*advance)(void *context, uint64_t rows, uint64_t bytes); /* progress of this process */
     const lk_gate_hooks *gates;                                    /* NULL without a region */
-    pf_id epoch;                    /* the region's random id; a fresh one without a region */
-    bool (*allowed)(void *context); /* the fence check of this process's owner token; NULL: always */
+    const struct shm_publisher *publisher; /* this worker at the region's publish queue; NULL: publishes alone */
+    pf_id epoch;                           /* the region's random id; a fresh one without a region */
+    bool (*allowed)(void *context);        /* the fence check of this process's owner token; NULL: always */
     /* Has the user taken the job back (SIGINT)? Asked between steps until the write is armed or enters its publish; a
      * yes ends it with CANCELLED and nothing changed. Later it is not asked any more: the write ends normally. NULL:
      * never. */

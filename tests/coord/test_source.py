@@ -32,7 +32,7 @@ class Source(unittest.TestCase):
     def test_one_function_publishes_and_two_call_it(self):
         self.assertEqual(callers("st_log_append"), {"coord/append.c", "store/graph/control.c", "store/graph/init.c"})
         self.assertEqual(callers("st_generation_build"), {"coord/append.c"})
-        self.assertEqual(callers("co_append_delta"), {"coord/publish.c", "coord/publish_new.c", "coord/resolve.c"})
+        self.assertEqual(callers("co_append_deltas"), {"coord/publish.c", "coord/publish_new.c", "coord/resolve.c"})
 
     def test_only_finalize_and_recovery_retire_an_intent(self):
         self.assertEqual(callers("co_slot_retire"), {"coord/finalize.c", "coord/quarantine.c", "coord/resolve.c"})

@@ -435,7 +435,7 @@ static void resigned(void)
     sluice_error err;
     one_decided();
     shm_publisher me = publisher(0);
-    ASSERT_OK(shm_publish_resign(&me, &err));
+    ASSERT_OK(shm_publish_resign(&me, false, &err));
 }
 
 static void do_enter_line(void)
@@ -467,7 +467,7 @@ static void do_resign(void)
 {
     sluice_error err;
     shm_publisher me = publisher(0);
-    ASSERT_OK(shm_publish_resign(&me, &err));
+    ASSERT_OK(shm_publish_resign(&me, false, &err));
 }
 
 static void do_leave_line(void)
