@@ -36,8 +36,8 @@ void co_merge_result_free(co_merge_result *result)
 
 static void close_side(mrg_side *side)
 {
+    st_snapshot_close(side->cast);
     st_snapshot_close(side->snapshot);
-    free(side->columns);
     *side = (mrg_side){0};
 }
 
@@ -81,6 +81,7 @@ static sluice_status capture_source(mrg_job *job, sluice_error *err)
 static void drop_model(mrg_job *job)
 {
     mut_model_free(&job->mut);
+    mrg_drop_schema(job);
     free(job->by_record);
     job->by_record = NULL;
     job->record_count = job->record_room = 0;
@@ -108,24 +109,6 @@ static sluice_status open_bases(mrg_job *job, const st_reach *bases, uint32_t co
         PF_TRY(st_snapshot_open_commit(job->mut.graph, &bases[i], &job->bases[i].snapshot, err));
         job->base_count++;
     }
-    return SLUICE_OK;
-}
-
-static bool same_schema(const mrg_side *side, const st_view *view)
-{
-    return pf_sha256_equal(&st_snapshot_view(side->snapshot)->schema_identity, &view->schema_identity);
-}
-
-/* A schema that only the target changed is the merge's. One that the source changed comes with all that it has, when
- * the target has nothing of its own; else it is not merged. */
-static sluice_status check_schema(mrg_job *job, const st_view *target, sluice_error *err)
-{
-    if (same_schema(&job->source, target))
-        return SLUICE_OK;
-    job->takes_schema = job->result->outcome == CO_MERGE_FAST_FORWARD;
-    for (uint32_t i = 0; i < job->base_count && !job->takes_schema; i++)
-        if (!same_schema(&job->bases[i], st_snapshot_view(job->source.snapshot)))
-            return mrg_schema_conflict(job, "the schema was changed in the branch to merge; apply it here first", err);
     return SLUICE_OK;
 }
 
@@ -158,6 +141,7 @@ static sluice_status compare_all(mrg_job *job, sluice_error *err)
     if (job->result->conflicts_found > 0) /* the rules are judged on a result, and there is none */
         return SLUICE_OK;
     PF_TRY(mut_check(&job->mut, err));
+    PF_TRY(mrg_check_schema(job, err));
     return job->failed == SLUICE_OK ? SLUICE_OK : pf_fail_memory(err);
 }
 
@@ -201,7 +185,6 @@ static sluice_status declare_follow_up(mrg_job *job, co_write *write, sluice_err
 static sluice_status plan_rows(mrg_job *job, co_write *write, sluice_error *err)
 {
     st_commit *commit = &write->delta.commit;
-    PF_TRY(check_schema(job, st_snapshot_view(write->base), err));
     if (job->result->conflicts_found == 0)
         PF_TRY(compare_all(job, err));
     if (job->result->conflicts_found > 0)
@@ -209,6 +192,7 @@ static sluice_status plan_rows(mrg_job *job, co_write *write, sluice_error *err)
     commit->inserted = job->result->inserted = job->mut.inserted;
     commit->updated = job->result->updated = job->mut.updated;
     commit->deleted = job->result->deleted = job->mut.deleted;
+    PF_TRY(mrg_put_schema(job, err));
     PF_TRY(declare_follow_up(job, write, err));
     PF_TRY(mut_add_edits(&job->mut, err));
     PF_TRY(mut_add_sets(&job->mut, err));
@@ -230,6 +214,11 @@ static sluice_status plan_merge(mrg_job *job, co_write *write, const st_history 
     PF_TRY(st_history_bases(job->mut.graph, target, &job->source_history, &bases, &count, err));
     sluice_status status = open_bases(job, bases, count, err);
     free(bases);
+    if (status == SLUICE_OK && ahead)
+        job->takes_schema = !pf_sha256_equal(&st_snapshot_view(job->source.snapshot)->schema_identity,
+                                             &st_snapshot_view(write->base)->schema_identity);
+    else if (status == SLUICE_OK)
+        status = mrg_merge_schema(job, err);
     if (status == SLUICE_OK)
         status = mut_model_make(&job->mut, err);
     return status == SLUICE_OK ? plan_rows(job, write, err) : status;

@@ -139,7 +139,7 @@ sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err)
     if (!gates)
         return pf_fail_memory(err);
     write->gates = gates;
-    for (uint32_t i = 0; job->takes_schema && i < write->gate_count; i++)
+    for (uint32_t i = 0; st_delta_changes_schema(&write->delta) && i < write->gate_count; i++)
         gates[i].exclusive = gates[i].kind == LK_GATE_SCHEMA;
     for (uint32_t i = 0; job->adopted && i < job->mut.type_count; i++)
         if (job->adopted[i])

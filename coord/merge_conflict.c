@@ -89,10 +89,16 @@ sluice_status mrg_conflict(mrg_job *job, co_conflict_kind kind, const mut_object
     return SLUICE_OK;
 }
 
-sluice_status mrg_schema_conflict(mrg_job *job, const char *text, sluice_error *err)
+sluice_status mrg_schema_conflict(mrg_job *job, const char *type, const char *property, const char *text,
+                                  sluice_error *err)
 {
     co_conflict *conflict = NULL;
-    return add(job, CO_CONFLICT_SCHEMA, "schema", NULL, NULL, text, &conflict, err);
+    PF_TRY(add(job, CO_CONFLICT_SCHEMA, type ? type : "schema", NULL, property, text, &conflict, err));
+    if (conflict) {
+        conflict->ours = st_snapshot_view(job->mut.write->base)->head;
+        conflict->theirs = st_snapshot_view(job->source.snapshot)->head;
+    }
+    return SLUICE_OK;
 }
 
 static co_conflict_kind kind_of(sluice_status code)
@@ -102,6 +108,18 @@ static co_conflict_kind kind_of(sluice_status code)
     if (code == SLUICE_CONSTRAINT_UNIQUE)
         return CO_CONFLICT_UNIQUE;
     return code == SLUICE_CONSTRAINT_CARDINALITY ? CO_CONFLICT_CARDINALITY : CO_CONFLICT_VALUE;
+}
+
+sluice_status mrg_row_conflict(mrg_job *job, sluice_status code, const char *type, const char *key,
+                               const char *property, const pf_id *ours, const char *text, sluice_error *err)
+{
+    co_conflict *conflict = NULL;
+    PF_TRY(add(job, kind_of(code), type, key, property, text, &conflict, err));
+    if (conflict) {
+        conflict->ours = *ours;
+        conflict->theirs = st_snapshot_view(job->source.snapshot)->head;
+    }
+    return SLUICE_OK;
 }
 
 void mrg_on_fault(void *context, uint32_t record, sluice_status code, const char *text)

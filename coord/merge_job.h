@@ -3,6 +3,7 @@
  *
  *   merge.c           the job: source, histories, what kind of merge it is; the plan as a whole
  *   merge_adopt.c     tables of a fast-forward that are taken over as they are, nothing copied
+ *   merge_schema.c    schemas that went apart
  *   merge_rows.c      objects that the source changed, compared with the target's; what comes of them
  *   merge_conflict.c  the list of conflicts
  *
@@ -15,14 +16,13 @@
 #include "coord/merge.h"
 #include "coord/mutate_job.h"
 #include "store/read/diff.h"
+#include "store/schema/evolve.h"
 #include "store/state/ancestry.h"
 
 typedef struct mrg_side { /* the source, or a state that both sides come from */
     st_snapshot *snapshot;
-    /* of the table at hand: */
-    const st_type_def *def; /* NULL: it is not there */
-    st_table_reader *reader;
-    int *columns; /* per column of the target's layout: this side's, -1: it has no such property */
+    st_snapshot *cast;       /* the same under the merge's schema; NULL: it has that */
+    st_table_reader *reader; /* of the table at hand */
 } mrg_side;
 
 #define MRG_BASES_MAX 16u
@@ -41,7 +41,15 @@ typedef struct mrg_job {
     sluice_status failed; /* in a callback that cannot say so */
     bool *adopted;        /* per type: its list is the source's */
     bool takes_schema;    /* the source's, with all tables */
+    st_schema *schema;    /* of the merge, where it is not the target's */
+    st_snapshot *cast;    /* the target under it */
+    st_evolution changes; /* of the target's schema */
 } mrg_job;
+
+static inline st_snapshot *mrg_rows(const mrg_side *side)
+{
+    return side->cast ? side->cast : side->snapshot;
+}
 
 /* merge_rows.c */
 sluice_status mrg_compare_table(mrg_job *job, uint32_t type, sluice_error *err);
@@ -58,10 +66,25 @@ sluice_status mrg_adopt_all(mrg_job *job, sluice_error *err);
 /* Adopted tables are written as a whole: their gates are taken alone. After the model has declared its own. */
 sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err);
 
+/* merge_schema.c */
+/* The schema of a merge of two that both went on, before its model is made: where it is another than the target's it
+ * goes into job->schema, and every side is seen under it. Conflicts are listed. */
+sluice_status mrg_merge_schema(mrg_job *job, sluice_error *err);
+/* Once the rows are merged: those that the merge leaves as they are, under what the schema newly demands of them. */
+sluice_status mrg_check_schema(mrg_job *job, sluice_error *err);
+/* Makes it part of the delta. */
+sluice_status mrg_put_schema(mrg_job *job, sluice_error *err);
+void mrg_drop_schema(mrg_job *job);
+
 /* merge_conflict.c */
 sluice_status mrg_conflict(mrg_job *job, co_conflict_kind kind, const mut_object *object, const char *property,
                            const pf_id *ours, const pf_id *theirs, const char *text, sluice_error *err);
-sluice_status mrg_schema_conflict(mrg_job *job, const char *text, sluice_error *err);
+/* Of the schema, between the heads of both sides: of a type (NULL: as a whole), of a property (NULL: of the type). */
+sluice_status mrg_schema_conflict(mrg_job *job, const char *type, const char *property, const char *text,
+                                  sluice_error *err);
+/* Of a row that only the target has a say in: `code` is the rule that it breaks. */
+sluice_status mrg_row_conflict(mrg_job *job, sluice_status code, const char *type, const char *key,
+                               const char *property, const pf_id *ours, const char *text, sluice_error *err);
 void mrg_conflicts_drop(co_merge_result *result);
 /* For faults of the model. */
 void mrg_on_fault(void *context, uint32_t record, sluice_status code, const char *text);

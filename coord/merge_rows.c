@@ -64,23 +64,7 @@ sluice_status mrg_row_commit(st_table_reader *reader, uint32_t fragment, uint64_
 
 static sluice_status open_side(mrg_side *side, const mut_type *type, sluice_error *err)
 {
-    free(side->columns);
-    side->columns = NULL;
-    side->reader = NULL;
-    side->def = st_schema_find_table(st_snapshot_view(side->snapshot)->schema, type->def->table);
-    if (!side->def)
-        return SLUICE_OK;
-    PF_TRY(st_table_reader_get(side->snapshot, type->def->table, &side->reader, err));
-    side->columns = malloc(((size_t)type->count + 1) * sizeof *side->columns);
-    if (!side->columns)
-        return pf_fail_memory(err);
-    for (uint32_t i = 0; i < type->count; i++) {
-        side->columns[i] = i < type->ends ? (int)i : -1;
-        for (uint32_t k = 0; k < side->def->property_count && i >= type->ends; k++)
-            if (side->def->properties[k].id == type->def->properties[i - type->ends].id)
-                side->columns[i] = (int)(type->ends + k);
-    }
-    return SLUICE_OK;
+    return st_table_reader_get(mrg_rows(side), type->def->table, &side->reader, err);
 }
 
 /* Takes a row of a side into the type's pool. */
@@ -101,11 +85,11 @@ static sluice_status take_row(const mrg_side *side, const mut_type *type, const 
     for (uint32_t i = 0; i < type->count; i++) {
         st_column column;
         ret_row->values[i] = st_builder_length(type->pool[i]);
-        if (side->columns[i] < 0) {
+        if (st_layout_find(type->def, opened, i) < 0 && i >= type->ends) {
             PF_TRY(st_value_append(&type->def->properties[i - type->ends].initial, type->pool[i], err));
             continue;
         }
-        PF_TRY(st_table_reader_column(side->reader, opened, batch, (uint32_t)side->columns[i], &column, err));
+        PF_TRY(st_table_reader_column(side->reader, opened, batch, i, &column, err));
         PF_TRY(st_append_from(type->pool[i], &column, at, err));
     }
     return SLUICE_OK;
@@ -119,8 +103,6 @@ static sluice_status find_row(const mrg_side *side, const mut_type *type, const 
     const st_column *key[ST_RUN_COLUMNS_MAX];
     st_row_place place = {0};
     bool found = false;
-    if (!side->def)
-        return SLUICE_OK;
     mut_key_views(type, storage, key);
     PF_TRY(st_table_find_key(side->reader, key, type->key_members, object->key, &found, &place.fragment,
                              &place.position, err));
@@ -394,7 +376,7 @@ sluice_status mrg_compare_table(mrg_job *job, uint32_t number, sluice_error *err
     for (uint32_t i = 0; i < job->base_count; i++)
         PF_TRY(open_side(&job->bases[i], type, err));
     for (with.base = 0; with.base < job->base_count; with.base++)
-        PF_TRY(st_diff_table(job->bases[with.base].snapshot, job->source.snapshot, type->def->table, on_change, &with,
-                             err));
+        PF_TRY(st_diff_table(mrg_rows(&job->bases[with.base]), mrg_rows(&job->source), type->def->table, on_change,
+                             &with, err));
     return SLUICE_OK;
 }

@@ -87,6 +87,8 @@ typedef struct mut_job {
     uint32_t records;
     /* of one plan */
     co_write *write;
+    st_snapshot
+        *rows; /* the base, or the base under the schema below where the write changes it (merge); NULL: the base */
     const st_schema *schema;
     mut_type *types;
     uint32_t type_count;

@@ -121,11 +121,16 @@ sluice_status mut_type_need(mut_job *job, mut_type *type, sluice_error *err)
     return type->specs ? SLUICE_OK : make_type(job, type, err);
 }
 
+static st_snapshot *mut_rows(const mut_job *job)
+{
+    return job->rows ? job->rows : job->write->base;
+}
+
 sluice_status mut_reader(mut_job *job, mut_type *type, st_table_reader **ret_reader, sluice_error *err)
 {
     PF_TRY(mut_type_need(job, type, err));
     if (!type->reader)
-        PF_TRY(st_table_reader_get(job->write->base, type->def->table, &type->reader, err));
+        PF_TRY(st_table_reader_get(mut_rows(job), type->def->table, &type->reader, err));
     type->probed = true;
     *ret_reader = type->reader;
     return SLUICE_OK;
@@ -240,8 +245,7 @@ static sluice_status load_row(mut_job *job, mut_object *object, uint32_t fragmen
         return pf_fail_memory(err);
     for (uint32_t i = 0; i < type->count; i++)
         object->base[i] = object->values[i] = st_builder_length(type->pool[i]);
-    PF_TRY(
-        st_table_row(job->write->base, type->def, type->reader, fragment, position, type->pool, &object->row_id, err));
+    PF_TRY(st_table_row(mut_rows(job), type->def, type->reader, fragment, position, type->pool, &object->row_id, err));
     object->existed = object->exists = true;
     return SLUICE_OK;
 }

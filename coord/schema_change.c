@@ -97,7 +97,7 @@ static co_schema_step judge_added(const st_snapshot *base, const st_step *step)
                    "rows that are there would have no value: let it be null (\"?\") or give it a \"default\"");
 }
 
-static sluice_status judge(st_snapshot *base, const st_step *step, co_schema_step *ret_step, sluice_error *err)
+sluice_status co_schema_judge(st_snapshot *base, const st_step *step, co_schema_step *ret_step, sluice_error *err)
 {
     *ret_step = (co_schema_step){.cost = CO_COST_METADATA};
     switch (step->kind) {
@@ -161,7 +161,7 @@ sluice_status co_schema_plan_make(st_snapshot *base, const char *text, size_t le
         goto failed;
     }
     for (uint32_t i = 0; i < plan.evolution.count; i++)
-        PF_GOTO(status, failed, judge(base, &plan.evolution.steps[i], &plan.steps[i], err));
+        PF_GOTO(status, failed, co_schema_judge(base, &plan.evolution.steps[i], &plan.steps[i], err));
     *ret_plan = plan;
     return SLUICE_OK;
 failed:

@@ -36,9 +36,30 @@ void co_schema_plan_free(co_schema_plan *plan); /* its insides; safe on a zeroed
 /* `text` is a schema file; `file` is its name in messages. The base must outlive the plan. */
 sluice_status co_schema_plan_make(st_snapshot *base, const char *text, size_t length, const char *file,
                                   co_schema_plan *ret_plan, sluice_error *err);
+/* What the rows make of one step. */
+sluice_status co_schema_judge(st_snapshot *base, const st_step *step, co_schema_step *ret_step, sluice_error *err);
 /* Looks for rows that break what the plan newly demands: CONSTRAINT_NULL, _CHECK, _UNIQUE, _CARDINALITY, naming the
  * least of the first step that has one. */
 sluice_status co_schema_check(st_snapshot *base, const co_schema_plan *plan, sluice_error *err);
+
+/* A row that breaks a rule; its name is made of `columns`, or is its row id. */
+typedef struct co_schema_breach {
+    const st_type_def *type;
+    const st_step *step;
+    sluice_status code;
+    const st_column *const *columns;
+    uint32_t column_count;
+    uint64_t row, row_id;
+    const char *text;
+} co_schema_breach;
+typedef struct co_schema_watch { /* for whoever wants to know of all of them, and judges some rows elsewhere */
+    void *context;
+    bool (*elsewhere)(void *context, const st_step *step, uint64_t row_id);
+    sluice_status (*found)(void *context, const co_schema_breach *breach, sluice_error *err);
+} co_schema_watch;
+/* Goes through all rows for each step that newly demands something; `rows`: a snapshot under the newer schema. */
+sluice_status co_schema_look(st_snapshot *rows, const st_evolution *evolution, const co_schema_watch *watch,
+                             sluice_error *err);
 
 typedef struct co_schema_request {
     const char *branch; /* NULL: main */

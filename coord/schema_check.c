@@ -1,6 +1,6 @@
 /*
  * Rows under a schema that does not stand yet (coord/schema_change.h): nulls, checks, unique tuples, cardinality. The
- * first row found ends it; it is named by its key.
+ * first row found ends it, named by its key; or, with a watch, all are told.
  */
 #include "coord/schema_change.h"
 #include "platform/check.h"
@@ -14,6 +14,7 @@ typedef struct schema_check {
     st_snapshot *rows; /* under the newer schema */
     const st_step *step;
     const st_type_def *type;
+    const co_schema_watch *watch; /* NULL: none */
     sluice_error *err;
 } schema_check;
 
@@ -46,12 +47,24 @@ static uint32_t name_columns(const st_type_def *type, uint32_t *ret_columns)
     return count;
 }
 
-static sluice_status refuse(const schema_check *check, sluice_status code, const char *safe, const pf_buffer *name,
-                            const char *what)
+static bool is_elsewhere(const schema_check *check, uint64_t row_id)
 {
-    sluice_status status =
-        pf_fail_private(check->err, code, safe, "%.*s: %s", (int)name->length, (const char *)name->data, what);
-    pf_hint(check->err, "change such rows first, then apply the schema again; nothing has changed");
+    return check->watch && check->watch->elsewhere(check->watch->context, check->step, row_id);
+}
+
+/* With a watch it goes on. */
+static sluice_status refuse(const schema_check *check, const co_schema_breach *breach, const char *safe)
+{
+    pf_buffer name = {0};
+    if (check->watch)
+        return check->watch->found(check->watch->context, breach, check->err);
+    sluice_status status = name_row(check, breach->columns, breach->column_count, breach->row, breach->row_id, &name);
+    if (status == SLUICE_OK) {
+        status = pf_fail_private(check->err, breach->code, safe, "%.*s: %s", (int)name.length, (const char *)name.data,
+                                 breach->text);
+        pf_hint(check->err, "change such rows first, then apply the schema again; nothing has changed");
+    }
+    pf_buffer_free(&name);
     return status;
 }
 
@@ -62,24 +75,27 @@ static sluice_status check_batch(const schema_check *check, const st_batch *batc
 {
     const st_column *value = &batch->columns[name_count], *names[ST_RUN_COLUMNS_MAX];
     const char *property = check->type->properties[check->step->property_after].name;
-    pf_buffer name = {0};
-    wk_fault fault = {0};
+    char text[320];
     for (uint32_t i = 0; i < name_count; i++)
         names[i] = &batch->columns[i];
+    (void)snprintf(text, sizeof text, "its %s is null", property);
     for (uint64_t row = 0; row < batch->rows; row++) {
+        wk_fault fault = {0};
         bool is_null = st_column_is_null(value, row);
         if (is_null ? rule != NULL : !rule || !rule->any || wk_check_value(rule, property, value, row, &fault))
             continue;
-        sluice_status status = name_row(check, names, name_count, row, batch->row_ids[row], &name);
-        if (status == SLUICE_OK && is_null) {
-            char text[320];
-            (void)snprintf(text, sizeof text, "its %s is null", property);
-            status = refuse(check, SLUICE_CONSTRAINT_NULL, "a row has no value where one is demanded", &name, text);
-        } else if (status == SLUICE_OK) {
-            status = refuse(check, fault.code, "a row breaks a check that is demanded", &name, fault.text);
-        }
-        pf_buffer_free(&name);
-        return status;
+        if (is_elsewhere(check, batch->row_ids[row]))
+            continue;
+        const co_schema_breach breach = {.type = check->type,
+                                         .step = check->step,
+                                         .code = is_null ? SLUICE_CONSTRAINT_NULL : fault.code,
+                                         .columns = names,
+                                         .column_count = name_count,
+                                         .row = row,
+                                         .row_id = batch->row_ids[row],
+                                         .text = is_null ? text : fault.text};
+        PF_TRY(refuse(check, &breach,
+                      is_null ? "a row has no value where one is demanded" : "a row breaks a check that is demanded"));
     }
     return SLUICE_OK;
 }
@@ -121,51 +137,95 @@ typedef struct group_check {
     uint64_t most;
 } group_check;
 
-static sluice_status name_place(const group_check *group, const st_key_row *row, pf_buffer *text)
+/* The row at a place, by its key and row id. */
+static sluice_status take_place(const group_check *group, const st_key_row *row, st_row_key *key, uint32_t *ret_count,
+                                uint64_t *ret_row_id)
+{
+    const schema_check *check = group->check;
+    uint32_t columns[ST_RUN_COLUMNS_MAX];
+    *ret_count = name_columns(check->type, columns);
+    PF_TRY(st_row_key_read(group->pass->reader, columns, *ret_count, row->fragment, row->position, key, check->err));
+    return st_reader_row_id(group->pass->reader, row->fragment, row->position, ret_row_id, check->err);
+}
+
+static sluice_status refuse_place(const group_check *group, const st_key_row *row, sluice_status code, const char *safe,
+                                  const char *text)
 {
     const schema_check *check = group->check;
     st_row_key key;
-    uint32_t columns[ST_RUN_COLUMNS_MAX], count = name_columns(check->type, columns);
+    co_schema_breach breach = {.type = check->type, .step = check->step, .code = code, .text = text};
+    PF_TRY(take_place(group, row, &key, &breach.column_count, &breach.row_id));
+    breach.columns = key.columns;
+    breach.row = key.row;
+    return refuse(check, &breach, safe);
+}
+
+/* Of a group those rows that are not judged elsewhere; *ret_left is malloc'd. */
+static sluice_status leave_out(const group_check *group, const st_key_row *rows, uint64_t count, st_key_row **ret_left,
+                               uint64_t *ret_count, sluice_error *err)
+{
+    *ret_count = 0;
+    *ret_left = malloc((count + 1) * sizeof **ret_left);
+    if (!*ret_left)
+        return pf_fail_memory(err);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t row_id = 0;
+        if (group->check->watch)
+            PF_TRY(st_reader_row_id(group->pass->reader, rows[i].fragment, rows[i].position, &row_id, err));
+        if (!is_elsewhere(group->check, row_id))
+            (*ret_left)[(*ret_count)++] = rows[i];
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status tell_twins(const group_check *group, const st_key_row *rows, uint64_t count, sluice_error *err)
+{
+    st_row_key key;
+    uint32_t columns = 0;
     uint64_t row_id = 0;
-    PF_TRY(st_row_key_read(group->pass->reader, columns, count, row->fragment, row->position, &key, check->err));
-    PF_TRY(st_reader_row_id(group->pass->reader, row->fragment, row->position, &row_id, check->err));
-    return name_row(check, key.columns, count, key.row, row_id, text);
+    pf_buffer text = {0};
+    sluice_status status;
+    PF_GOTO(status, done, pf_buffer_append_text(&text, "it has the unique value of ", err));
+    PF_GOTO(status, done, take_place(group, &rows[0], &key, &columns, &row_id));
+    PF_GOTO(status, done, name_row(group->check, key.columns, columns, key.row, row_id, &text));
+    PF_GOTO(status, done, pf_buffer_append(&text, "", 1, err));
+    for (uint64_t i = 1; i < count; i++)
+        PF_GOTO(status, done,
+                refuse_place(group, &rows[i], SLUICE_CONSTRAINT_UNIQUE, "two rows have a value that is to be unique",
+                             (const char *)text.data));
+    status = SLUICE_OK;
+done:
+    pf_buffer_free(&text);
+    return status;
 }
 
 static sluice_status find_twins(void *context, const st_key_row *rows, uint64_t count, sluice_error *err)
 {
-    const group_check *group = context;
-    pf_buffer later = {0}, text = {0};
-    sluice_status status;
-    (void)count;
-    PF_GOTO(status, done, name_place(group, &rows[1], &later));
-    PF_GOTO(status, done, pf_buffer_append_text(&text, "it has the unique value of ", err));
-    PF_GOTO(status, done, name_place(group, &rows[0], &text));
-    PF_GOTO(status, done, pf_buffer_append(&text, "", 1, err));
-    status = refuse(group->check, SLUICE_CONSTRAINT_UNIQUE, "two rows have a value that is to be unique", &later,
-                    (const char *)text.data);
-done:
-    pf_buffer_free(&later);
-    pf_buffer_free(&text);
+    st_key_row *left = NULL;
+    uint64_t left_count = 0;
+    sluice_status status = leave_out(context, rows, count, &left, &left_count, err);
+    if (status == SLUICE_OK && left_count > 1)
+        status = tell_twins(context, left, left_count, err);
+    free(left);
     return status;
 }
 
 static sluice_status find_crowds(void *context, const st_key_row *rows, uint64_t count, sluice_error *err)
 {
     const group_check *group = context;
-    pf_buffer name = {0};
     char text[160];
-    (void)err;
+    st_key_row *left = NULL;
+    uint64_t left_count = 0;
     if (count <= group->most)
         return SLUICE_OK;
-    sluice_status status = name_place(group, &rows[group->most], &name);
+    sluice_status status = leave_out(group, rows, count, &left, &left_count, err);
     (void)snprintf(text, sizeof text, "its %s has %llu of these edges, and may have %llu",
-                   group->pass->columns[0] == 0 ? "from" : "to", (unsigned long long)count,
+                   group->pass->columns[0] == 0 ? "from" : "to", (unsigned long long)left_count,
                    (unsigned long long)group->most);
-    if (status == SLUICE_OK)
-        status =
-            refuse(group->check, SLUICE_CONSTRAINT_CARDINALITY, "a node has more edges than it may have", &name, text);
-    pf_buffer_free(&name);
+    if (status == SLUICE_OK && left_count > group->most)
+        status = refuse_place(group, &left[group->most], SLUICE_CONSTRAINT_CARDINALITY,
+                              "a node has more edges than it may have", text);
+    free(left);
     return status;
 }
 
@@ -233,6 +293,18 @@ static sluice_status check_step(const schema_check *check)
     case ST_STEP_ORDER:
     case ST_STEP_KIND_COUNT:
         break;
+    }
+    return SLUICE_OK;
+}
+
+sluice_status co_schema_look(st_snapshot *rows, const st_evolution *evolution, const co_schema_watch *watch,
+                             sluice_error *err)
+{
+    schema_check check = {.rows = rows, .watch = watch, .err = err};
+    for (uint32_t i = 0; i < evolution->count; i++) {
+        check.step = &evolution->steps[i];
+        check.type = check.step->after;
+        PF_TRY(check_step(&check));
     }
     return SLUICE_OK;
 }

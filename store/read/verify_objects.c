@@ -64,14 +64,15 @@ static void object_path(uint64_t table, const char *folder, const char *name, ch
 
 /* ---- fragments ---- */
 
-/* Columns that stand for a property have its type. */
+/* Columns that stand for a property have its type, or one that is made wide to it as it is read. */
 static sluice_status check_columns(const st_verify *verify, uint64_t table, const st_fragment *fragment,
                                    const char *path, sluice_error *err)
 {
     const st_type_def *type = verify->schema ? st_schema_find_table(verify->schema, table) : NULL;
     for (uint32_t i = 0; type && i < type->property_count; i++) {
         int at = st_fragment_find_property(fragment, type->properties[i].id);
-        if (at >= 0 && st_fragment_spec(fragment, (uint32_t)at)->type != type->properties[i].type)
+        st_type stored = at >= 0 ? st_fragment_spec(fragment, (uint32_t)at)->type : type->properties[i].type;
+        if (stored != type->properties[i].type && !st_type_widens(stored, type->properties[i].type))
             return pf_fail(err, SLUICE_CORRUPT, "%s: column %d is of another type than its property", path, at);
     }
     return SLUICE_OK;

@@ -40,8 +40,7 @@ const char *st_step_name(st_step_kind kind)
 }
 
 typedef struct comparison {
-    const st_schema *older;
-    st_schema *newer;
+    const st_schema *older, *newer;
     st_evolution *evolution;
     uint32_t room;
     sluice_error *err;
@@ -107,10 +106,10 @@ static sluice_status find_older(comparison *c, const st_type_def *type, const st
     return SLUICE_OK;
 }
 
-static sluice_status pair_types(comparison *c)
+static sluice_status pair_types(comparison *c, st_schema *newer)
 {
-    for (uint32_t i = 0; i < c->newer->type_count; i++) {
-        st_type_def *type = &c->newer->types[i];
+    for (uint32_t i = 0; i < newer->type_count; i++) {
+        st_type_def *type = &newer->types[i];
         const st_type_def *older = NULL;
         PF_TRY(find_older(c, type, &older));
         if (!older)
@@ -398,8 +397,9 @@ static sluice_status compare_types(comparison *c)
     for (uint32_t i = 0; i < c->newer->type_count; i++) {
         const st_type_def *type = &c->newer->types[i];
         st_step step = {.kind = ST_STEP_ADD_TYPE, .after = type, .property_before = -1, .property_after = -1};
-        if (type->table)
-            PF_TRY(compare_type(c, st_schema_find_table(c->older, type->table), type));
+        const st_type_def *before = type->table ? st_schema_find_table(c->older, type->table) : NULL;
+        if (before)
+            PF_TRY(compare_type(c, before, type));
         else
             PF_TRY(add_step(c, step, "%s is added, a type of %s", type->name, type->edge ? "edges" : "nodes"));
     }
@@ -431,7 +431,7 @@ sluice_status st_schema_evolve(const st_schema *older, st_schema *newer, st_evol
     comparison c = {.older = older, .newer = newer, .evolution = ret_evolution, .err = err};
     sluice_status status;
     *ret_evolution = (st_evolution){0};
-    PF_GOTO(status, failed, pair_types(&c));
+    PF_GOTO(status, failed, pair_types(&c, newer));
     for (uint32_t i = 0; i < newer->type_count; i++) {
         st_type_def *type = &newer->types[i];
         static const st_type_def nothing;
@@ -445,6 +445,19 @@ sluice_status st_schema_evolve(const st_schema *older, st_schema *newer, st_evol
     return SLUICE_OK;
 failed:
     st_evolution_free(ret_evolution);
+    return status;
+}
+
+sluice_status st_schema_compare(const st_schema *older, const st_schema *newer, st_evolution *ret_evolution,
+                                sluice_error *err)
+{
+    comparison c = {.older = older, .newer = newer, .evolution = ret_evolution, .err = err};
+    *ret_evolution = (st_evolution){0};
+    sluice_status status = compare_types(&c);
+    if (status == SLUICE_OK)
+        status = compare_order(&c);
+    if (status != SLUICE_OK)
+        st_evolution_free(ret_evolution);
     return status;
 }
 

@@ -73,6 +73,9 @@ void st_evolution_free(st_evolution *evolution); /* its insides; safe on a zeroe
  * "renamed_from" that names nothing, or what is kept besides; a type of nodes that would become one of edges. */
 sluice_status st_schema_evolve(const st_schema *older, st_schema *newer, st_evolution *ret_evolution,
                                sluice_error *err);
+/* The same for two schemas that have ids: what is the same is so by them. */
+sluice_status st_schema_compare(const st_schema *older, const st_schema *newer, st_evolution *ret_evolution,
+                                sluice_error *err);
 /* How many ids `newer` still wants, and handing them out from these on. */
 void st_schema_count_missing_ids(const st_schema *schema, uint64_t *ret_tables, uint64_t *ret_properties);
 void st_schema_assign_missing_ids(st_schema *schema, uint64_t next_table, uint64_t next_property);

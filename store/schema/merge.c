@@ -588,9 +588,11 @@ static sluice_status check_names(merging *m)
 {
     for (uint32_t i = 0; i < m->count; i++) {
         const st_type_def *type = &m->types[i].def;
-        for (uint32_t k = 0; k < i; k++)
+        for (uint32_t k = 0; k < i; k++) {
+            PF_ASSERT(type->name && m->types[k].def.name);
             if (strcmp(type->name, m->types[k].def.name) == 0)
                 PF_TRY(clash(m, type->name, NULL, "each branch has a type of its own under this name"));
+        }
         for (uint32_t p = 0; p < type->property_count; p++)
             for (uint32_t q = 0; q < p; q++)
                 if (strcmp(type->properties[p].name, type->properties[q].name) == 0)

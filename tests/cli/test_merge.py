@@ -110,7 +110,7 @@ class Merging(ProgramTest):
         self.done("merge", "G", "b", "--on-conflict", "theirs")
         self.assertEqual(self.table(), self.table("b"))
 
-    def test_a_schema_comes_along_with_a_fast_forward_and_else_is_a_conflict(self):
+    def test_a_schema_comes_along_and_what_both_added_under_one_name_is_a_conflict(self):
         wider = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "label": {"type": "string?", "renamed_from": "name"}, "n": "int64?"}},
                            "Q": {"key": "k", "properties": {"k": "int64"}}}}
         self.write("wider.json", wider)
@@ -129,7 +129,10 @@ class Merging(ProgramTest):
         self.mutate("other", '{"op":"insert","node":"P","set":{"id":7,"n":1}}')
         before = self.table()
         said = self.refused(3, "merge", "G", "other", "--json")
-        self.assertEqual([c["kind"] for c in said.lines[0]["conflicts"]], ["schema"])
+        self.assertEqual([(c["kind"], c["type"], c["property"]) for c in said.lines[0]["conflicts"]],
+                         [("schema", "P", "n"), ("schema", "Q", None)])
+        heads = {branch: self.done("log", "G", "-n", "1", "--json", "--branch", branch).document["commit"] for branch in ("main", "other")}
+        self.assertEqual({(c["ours"], c["theirs"]) for c in said.lines[0]["conflicts"]}, {(heads["main"], heads["other"])})
         self.assertEqual(self.table(), before)
         self.clean()
 

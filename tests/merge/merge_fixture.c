@@ -84,7 +84,7 @@ sluice_status try_change(st_graph *graph, const char *branch, const char *text)
     sluice_error err = {0};
     sluice_status status = co_mutate_text(graph, &options, &executor, text, strlen(text), &result, &err);
     if (status != SLUICE_OK)
-        print_message("%s\n", err.message);
+        print_message("%s %s\n", err.message, err.text);
     return status;
 }
 

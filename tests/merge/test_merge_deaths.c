@@ -4,6 +4,7 @@
  * moved on.
  */
 #include "coord/recover.h"
+#include "coord/schema_change.h"
 #include "merge_fixture.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +32,37 @@ static merge_fixture prepare(void)
     return fixture;
 }
 
+/* With `wider`, the source added a property, too: then schema and rows go together. */
+static bool wider;
+
 static bool is_merged(st_graph *graph)
 {
     char *text = content(graph, "main");
-    bool has = strstr(text, "N \"A\" 31 \"a\"\n") != NULL;
+    bool has = strstr(text, wider ? "N \"A\" 31 \"a\" 7\n" : "N \"A\" 31 \"a\"\n") != NULL;
     assert_int_equal(strstr(text, "N \"E\" 5") != NULL, has);
     assert_int_equal(strstr(text, "K \"B\"") == NULL, has);
     if (!has)
         assert_non_null(strstr(text, "N \"A\" 30 \"a\"\n"));
     free(text);
     return has;
+}
+
+static void widen(st_graph *graph)
+{
+    static const char text[] =
+        "{\"nodes\":{\"N\":{\"key\":\"id\",\"properties\":{\"id\":\"string\",\"age\":\"int32?\",\"name\":\"string?\","
+        "\"z\":{\"type\":\"int32?\",\"default\":7}},\"unique\":[[\"name\"]],\"checks\":{\"age\":{\"min\":0,\"max\":150}"
+        "}},"
+        "\"F\":{\"properties\":{\"x\":\"int64?\"}}},\"edges\":{\"K\":{\"from\":\"N\",\"to\":\"N\",\"properties\":{"
+        "\"w\":"
+        "\"int64?\"},\"key\":[]},\"L\":{\"from\":\"N\",\"to\":\"N\",\"properties\":{\"w\":\"int64?\"}},\"M\":{\"from\":"
+        "\"N\",\"to\":\"N\",\"properties\":{},\"key\":[],\"cardinality\":{\"out\":\"0..1\"}}}}";
+    sluice_error err = {0};
+    co_receipt receipt;
+    const co_schema_request request = {
+        .branch = "s", .text = text, .length = sizeof text - 1, .file = "schema.json", .operation = pf_id_new()};
+    ASSERT_OK(co_schema_apply(graph, &request, &receipt, &err));
+    change(graph, "s", "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"W\",\"z\":8}}\n");
 }
 
 static bool has_source(st_graph *graph)
@@ -89,10 +111,12 @@ static void die_everywhere(bool delete_source)
 {
     sluice_error err = {0};
     merge_fixture fixture = prepare();
+    if (wider)
+        widen(fixture.graph);
     wk_executor executor = merge_executor();
     unsigned deaths = 0;
     bool all = getenv("SLUICE_LONG") != NULL;
-    for (uint64_t k = 1;; k++) {
+    for (uint64_t k = 1;; k += wider && !all ? 4 : 1) {
         bool struck = false;
         for (unsigned n = 0; n < STRIKES; n++, deaths++) {
             for (unsigned before = all ? 0 : (k + n) % 2; before < (all ? 2 : (k + n) % 2 + 1); before++) {
@@ -122,6 +146,14 @@ static void a_merge_leaves_all_of_it_or_nothing(void **state)
 {
     (void)state;
     die_everywhere(false);
+}
+
+static void a_merge_of_schemas_leaves_schema_and_rows_or_neither(void **state)
+{
+    (void)state;
+    wider = true;
+    die_everywhere(true);
+    wider = false;
 }
 
 static void a_merge_that_deletes_its_source_leaves_both_or_neither(void **state)
@@ -234,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_merge_leaves_all_of_it_or_nothing),
+        cmocka_unit_test(a_merge_of_schemas_leaves_schema_and_rows_or_neither),
         cmocka_unit_test(a_merge_that_deletes_its_source_leaves_both_or_neither),
         cmocka_unit_test(a_source_that_moved_on_or_is_another_one_stays),
         cmocka_unit_test(what_a_dead_writer_of_the_source_had_confirmed_is_merged),
