@@ -42,15 +42,6 @@ static sluice_status find_piece(size_t *ret_piece, sluice_error *err)
     return SLUICE_OK;
 }
 
-static sluice_status refuse_later(const co_load_options *options, sluice_error *err)
-{
-    if (options->input_count == 0)
-        return pf_fail(err, SLUICE_USAGE, "there is no input to load");
-    if (options->mode == CO_LOAD_UPSERT && options->skip_bad_rows)
-        return pf_fail(err, SLUICE_USAGE, "--on-error skip goes with the modes insert and overwrite");
-    return SLUICE_OK;
-}
-
 static void find_header(load_spec *spec, uint32_t number)
 {
     load_input *input = &spec->inputs[number];
@@ -122,7 +113,8 @@ static sluice_status check_flags(const load_spec *spec, sluice_error *err)
 sluice_status load_spec_open(const co_load_options *options, load_spec *spec, sluice_error *err)
 {
     *spec = (load_spec){.options = options, .branch = options->branch ? options->branch : "main"};
-    PF_TRY(refuse_later(options, err));
+    if (options->input_count == 0)
+        return pf_fail(err, SLUICE_USAGE, "there is no input to load");
     PF_TRY(find_piece(&spec->piece, err));
     spec->chunk = wk_chunk_size();
     spec->operation = pf_id_is_nil(&options->operation) ? pf_id_new() : options->operation;

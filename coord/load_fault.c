@@ -111,8 +111,12 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
     switch (probe->rule) {
     case WK_RULE_KEY:
     case WK_RULE_IDENTITY: {
-        const char *what = probe->of_names ? "the name" : probe->rule == WK_RULE_KEY ? "the key" : "the edge";
-        if (event->other_in_base) {
+        const char *what = probe->of_names ? "the name" : probe->type->edge ? "the edge" : "the key";
+        if (probe->last_counts) {
+            wk_fault_set(fault, SLUICE_KEY_CONFLICT,
+                         "%s %s: %s %s is again on %s, and that row, which counts, is left out", columns, names, what,
+                         values, other);
+        } else if (event->other_in_base) {
             wk_fault_set(fault, SLUICE_KEY_CONFLICT, "%s %s: %s %s exists already in type %s", columns, names, what,
                          values, probe->type->name);
             wk_hint(fault, "--mode upsert updates what is there already, --on-error skip leaves such rows out");
@@ -208,7 +212,7 @@ static const char *hint_of_rule(const load_job *job, const wk_fault *fault)
         [WK_RULE_COUNTS] = "--on-error skip leaves out the edges that are too many",
     };
 
-    if (job->spec->options->skip_bad_rows || load_completes(job) || fault->rule >= WK_RULE_END)
+    if (job->spec->options->skip_bad_rows || fault->rule >= WK_RULE_END)
         return NULL;
     return hints[fault->rule];
 }

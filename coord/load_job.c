@@ -69,6 +69,8 @@ static sluice_status run_task(void *context, uint32_t phase, uint32_t index, slu
         return load_reject_task(job, index, err);
     if (phase == LOAD_LAST)
         return load_last_task(job, index, err);
+    if (phase == LOAD_WHOLE)
+        return load_whole_task(job, index, err);
     if (phase == LOAD_COMPLETE)
         return load_complete_task(job, index, err);
     if (phase >= LOAD_NAMED) {

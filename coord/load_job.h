@@ -8,6 +8,7 @@
  *   | LOAD_ROWS + s   | the same                  | what was staged (worker/ingest/staged.h) |
  *   | LOAD_LAST       | one range of the keys     | the rows passed over (load_last.c)       |
  *   | LOAD_COMPLETE   | one chunk, of an upsert   | what its rows became (load_upsert.c)     |
+ *   | LOAD_WHOLE      | the same, of one that skips | its rows in their places (load_whole.c) |
  *   | LOAD_NAMED + s  | as LOAD_ROWS, but only of inputs that name their rows (load_names.c)  |
  *   | LOAD_PROBES + r | one range of one probe    | the rows refused                         |
  *   | LOAD_REJECTS    | one chunk of one input    | the rows left out of it, in words        |
@@ -31,6 +32,7 @@
 #define LOAD_SPOOL      48u
 #define LOAD_COMPLETE   49u
 #define LOAD_LAST       50u
+#define LOAD_WHOLE      51u
 #define LOAD_ROWS       2u /* + number of the payload */
 #define LOAD_PAYLOADS   32u
 #define LOAD_PROBES     64u /* + rule */
@@ -99,6 +101,13 @@ typedef struct load_names {
     wk_catalogue catalogue; /* the names of each task's rows, by the number of the task */
 } load_names;
 
+/* Rows of an upsert that skips bad rows which a probe is not about, and rows of the base that it passes over. */
+typedef struct load_rows_of {
+    uint64_t table;
+    uint32_t unique; /* UINT32_MAX: edges */
+    st_row_set **except, *hidden;
+} load_rows_of;
+
 typedef struct load_plan {
     bool ready;
     uint32_t number;
@@ -109,6 +118,12 @@ typedef struct load_plan {
     pf_id write;   /* the commit that it may become */
     bool has_rows; /* of an upsert: what the rows became */
     wk_catalogue rows;
+    bool has_whole; /* of an upsert that skips bad rows (load_whole.c): */
+    wk_catalogue whole;
+    st_row_set **weak; /* per item, like all of these: rows that cannot stand */
+    load_rows_of *rows_of;
+    uint32_t rows_of_count;
+    st_row_set **passed, **followers; /* dead rows that another stands in for; of these, those whose other fell */
     bool has_probes;
     wk_probe *probes;
     uint32_t probe_count;
@@ -196,6 +211,8 @@ sluice_status load_plan_begin(load_job *job, st_snapshot *base, const pf_id *com
 void load_plan_drop(load_job *job);
 sluice_status load_plan_get(load_job *job, sluice_error *err); /* a task's: the newest plan there is */
 sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err);
+/* What is to be checked under this plan, once that is known. */
+sluice_status load_probes_make(load_job *job, sluice_error *err);
 /* Runs all probes; a strict load's least fault of them and of the rows ends it. */
 sluice_status load_probes_run(load_job *job, sluice_error *err);
 
@@ -220,13 +237,19 @@ sluice_status load_fault_of_stranded(load_job *job, const wk_event *event, wk_fa
  * known (the caller's work is that of an older plan, and nobody waits for it). */
 sluice_status load_dead_get(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err);
 void load_dead_drop(load_job *job);
-/* Adds what the tasks of a phase list (as load_events_name has it) to the dead rows. `refused`: per probe, whether it
- * is in them; NULL: not asked. After *ret_whole false or an error the caller drops them all. */
-sluice_status load_bury(load_job *job, uint32_t number, uint32_t phase, uint32_t tasks, bool *refused, bool *ret_whole,
-                        sluice_error *err);
+/* Row sets per item of the catalogue, NULL at first. */
+sluice_status load_row_sets_new(uint32_t items, st_row_set ***ret_sets, sluice_error *err);
+void load_row_sets_free(st_row_set **sets, uint32_t items); /* NULL allowed */
+/* Adds what the tasks of a phase list (as load_events_name has it) to rows. `refused`: per probe, whether it is in
+ * them; NULL: not asked. After *ret_whole false or an error the caller drops them all. */
+sluice_status load_bury(load_job *job, st_row_set **rows, uint32_t number, uint32_t phase, uint32_t tasks,
+                        bool *refused, bool *ret_whole, sluice_error *err);
+/* How many lists a rule has: one for each task, and perhaps one more (load_settle.c). */
+uint32_t load_rule_lists(const load_job *job, uint32_t rule);
 /* Runs the probes rule by rule, and leaves what is left out in words and numbers under the plan's commit id. */
 sluice_status load_skip_run(load_job *job, const pf_id *commit, sluice_error *err);
 uint64_t load_left_out(const load_job *job, uint32_t item);
+bool load_is_left_out(const load_job *job, uint32_t item, uint64_t position); /* of the rows that were staged */
 /* The same once more for a load that another run committed. Nothing is left when that cannot be known any more. */
 sluice_status load_skip_again(load_job *job, const co_receipt *receipt, sluice_error *err);
 
@@ -280,11 +303,7 @@ sluice_status load_last_get(load_job *job, bool *ret_whole, sluice_error *err);
 /* load_upsert.c: loads that complete their rows from the base */
 bool load_completes(const load_job *job);
 const wk_catalogue *load_plan_rows(const load_job *job); /* what the plan adds: the catalogue, or what it became */
-/* The rows that a probe is about. */
-static inline const wk_catalogue *load_probe_rows(const load_job *job, const wk_probe *probe)
-{
-    return probe->of_names ? &job->names.catalogue : load_plan_rows(job);
-}
+uint64_t load_slice_rows(void);                          /* that are completed at a time */
 void load_absent_name(const load_job *job, uint32_t task, char ret_name[WK_SPOOL_NAME]);
 sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err);
 sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *err); /* nothing for other modes */
@@ -307,6 +326,28 @@ sluice_status load_upsert_tuples(const load_job *job, const st_type_def *type, u
                                  uint64_t limit, load_hashes *ret_hashes, sluice_error *err);
 /* Sets changed[p] for each property that some updated row has another value of. */
 sluice_status load_upsert_changed(const load_job *job, const st_type_def *type, bool *changed, sluice_error *err);
+
+/* load_whole.c: what the rules of an upsert look at that skips bad rows */
+bool load_judges_whole(const load_job *job); /* is it one? */
+sluice_status load_whole_task(load_job *job, uint32_t task, sluice_error *err);
+sluice_status load_whole_run(load_job *job, sluice_error *err);
+sluice_status load_whole_get(load_job *job, bool *ret_ready, sluice_error *err); /* *ret_ready as load_plan_rows_get */
+void load_whole_drop(load_job *job);
+/* Where the base has the rows of an item (worker/ingest/whole.h). */
+sluice_status load_bases_open(const load_job *job, uint32_t item, pf_file **ret_file, sluice_error *err);
+uint32_t load_unique_number(const wk_probe *probe); /* the place of its unique tuple in the type */
+/* Fills in which rows a probe looks at; *rows is what it looks into. */
+sluice_status load_whole_run_of(load_job *job, wk_probe_run *run, wk_catalogue *rows, sluice_error *err);
+/* What the rules of this load look at. */
+const wk_catalogue *load_judged(const load_job *job);
+/* The rows that a probe is about. */
+static inline const wk_catalogue *load_probe_rows(const load_job *job, const wk_probe *probe)
+{
+    return probe->of_names ? &job->names.catalogue : load_judged(job);
+}
+
+/* load_settle.c: what falls because unique tuples come back */
+sluice_status load_settle_run(load_job *job, sluice_error *err);
 
 /* load_fault.c: events as faults */
 sluice_status load_fault_of_event(load_job *job, const wk_event *event, wk_fault *ret_fault, sluice_error *err);

@@ -108,7 +108,9 @@ sluice_status load_last_get(load_job *job, bool *ret_whole, sluice_error *err)
         return SLUICE_OK;
     load_dead_drop(job);
     PF_TRY(count_tasks(job, &tasks, err));
-    sluice_status status = load_bury(job, job->payload.number, LOAD_LAST, tasks, NULL, ret_whole, err);
+    PF_TRY(load_row_sets_new(job->catalogue.count, &job->catalogue.dead, err));
+    sluice_status status =
+        load_bury(job, job->catalogue.dead, job->payload.number, LOAD_LAST, tasks, NULL, ret_whole, err);
     if (status == SLUICE_OK && *ret_whole)
         job->plan.dead_below = WK_RULE_KEY;
     else

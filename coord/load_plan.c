@@ -25,7 +25,7 @@
 
 #define LISTED_MAX 256u /* hashes of a set that are listed rather than named by runs */
 
-typedef enum row_choice { ALL_ROWS, ADDED_ROWS, UPDATED_ROWS, STAGED_ROWS } row_choice;
+typedef enum row_choice { ALL_ROWS, ADDED_ROWS, UPDATED_ROWS, STAGED_ROWS, JUDGED_ROWS } row_choice;
 
 /* A set of hashes: all runs of one use of one type. */
 typedef struct run_set {
@@ -38,7 +38,9 @@ typedef struct run_set {
 
 static const wk_catalogue *rows_of(const load_job *job, const run_set *set)
 {
-    return set->rows == STAGED_ROWS ? &job->catalogue : load_plan_rows(job);
+    return set->rows == STAGED_ROWS   ? &job->catalogue
+           : set->rows == JUDGED_ROWS ? load_judged(job)
+                                      : load_plan_rows(job);
 }
 
 static uint64_t dead_rows(const wk_catalogue *rows, uint32_t item)
@@ -217,7 +219,11 @@ static sluice_status add_refusals(const load_job *job, co_write *write, sluice_e
 {
     for (uint32_t i = 0; i < job->plan.probe_count; i++) {
         const wk_probe *probe = &job->plan.probes[i];
-        run_set set = {.type = probe->type, .use = probe->plan.use, .unique = probe->plan.unique, .all = true};
+        run_set set = {.type = probe->type,
+                       .use = probe->plan.use,
+                       .unique = probe->plan.unique,
+                       .all = true,
+                       .rows = JUDGED_ROWS};
         co_read_kind kind = CO_READ_KEY_PRESENT;
         uint64_t table = probe->type->table;
         if (!job->plan.refused[i] || probe->alone || probe->node_alone) /* by rows of the load itself */
@@ -525,10 +531,10 @@ sluice_status load_plan_make(void *context, co_write *write, sluice_error *err)
     load_job *job = context;
 
     PF_TRY(load_plan_begin(job, write->base, &write->delta.commit.id, err));
-    PF_TRY(load_complete_run(job, write, err));
     if (job->spec->options->skip_bad_rows)
         PF_TRY(load_skip_run(job, &write->delta.commit.id, err));
-    else
+    PF_TRY(load_complete_run(job, write, err));
+    if (!job->spec->options->skip_bad_rows)
         PF_TRY(load_probes_run(job, err));
     write->delta.commit.rejected = job->rejected;
     if (job->spec->options->dry_run)

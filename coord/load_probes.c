@@ -51,12 +51,15 @@ void load_plan_drop(load_job *job)
         st_snapshot_close(job->plan.base);
     free(job->plan.probes);
     free(job->plan.refused);
+    load_row_sets_free(job->plan.passed, job->catalogue.count);
+    load_row_sets_free(job->plan.followers, job->catalogue.count);
     load_plan_rows_drop(job);
+    load_whole_drop(job);
     job->plan = (load_plan){0};
 }
 
 /* What is to be checked under this plan: of an upsert, once its rows are completed. */
-static sluice_status make_probes(load_job *job, sluice_error *err)
+sluice_status load_probes_make(load_job *job, sluice_error *err)
 {
     if (job->plan.has_probes)
         return SLUICE_OK;
@@ -64,7 +67,7 @@ static sluice_status make_probes(load_job *job, sluice_error *err)
     free(job->plan.refused);
     job->plan.probes = NULL;
     job->plan.refused = NULL;
-    PF_TRY(wk_probes_make(job->payload.schema, load_plan_rows(job), &job->plan.probes, &job->plan.probe_count, err));
+    PF_TRY(wk_probes_make(job->payload.schema, load_judged(job), &job->plan.probes, &job->plan.probe_count, err));
     load_upsert_probes(job);
     PF_TRY(load_overwrite_probes(job, err));
     PF_TRY(load_names_probes(job, err));
@@ -101,7 +104,7 @@ sluice_status load_plan_begin(load_job *job, st_snapshot *base, const pf_id *com
     job->plan.base = base;
     job->plan.write = *commit;
     if (!load_completes(job))
-        PF_GOTO(status, done, make_probes(job, err));
+        PF_GOTO(status, done, load_probes_make(job, err));
     job->plan.ready = true;
 done:
     pf_buffer_free(&buffer);
@@ -167,7 +170,7 @@ sluice_status load_plan_get(load_job *job, sluice_error *err)
     PF_GOTO(status, done, load_catalogue_get(job, err));
     PF_GOTO(status, done, open_base(job, err));
     if (!load_completes(job))
-        PF_GOTO(status, done, make_probes(job, err));
+        PF_GOTO(status, done, load_probes_make(job, err));
     job->plan.number = number;
     job->plan.ready = true;
 done:
@@ -306,11 +309,14 @@ static sluice_status add_event(void *context, const wk_event *event, sluice_erro
 static sluice_status skip_check(load_job *job, wk_probe_run run, uint32_t rule, const char *name, sluice_error *err)
 {
     wk_events events;
+    wk_catalogue rows;
     bool whole = false;
 
     PF_TRY(load_dead_get(job, rule, &whole, err));
     if (!whole)
         return SLUICE_OK;
+    if (load_judges_whole(job))
+        PF_TRY(load_whole_run_of(job, &run, &rows, err));
     PF_TRY(wk_events_begin(&job->spool, name, &events, err));
     run.each = add_event;
     run.context = &events;
@@ -333,10 +339,10 @@ sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, slui
     wk_probe_run run = {.volume = job->spool.volume, .spool = &job->spool, .each = on_event, .context = &keep};
 
     PF_TRY(load_plan_get(job, err));
-    PF_TRY(load_plan_rows_get(job, &ready, err));
+    PF_TRY(load_judges_whole(job) ? load_whole_get(job, &ready, err) : load_plan_rows_get(job, &ready, err));
     if (!ready) /* a task of a plan that died, met by the next one */
         return SLUICE_OK;
-    PF_TRY(make_probes(job, err));
+    PF_TRY(load_probes_make(job, err));
     if (!find_range(job, phase, task, &run.number, &run.range))
         return SLUICE_OK;
     load_events_name(job->plan.number, phase, task, name);
@@ -449,7 +455,7 @@ sluice_status load_probes_run(load_job *job, sluice_error *err)
     keep_first *firsts;
     sluice_status status;
 
-    PF_TRY(make_probes(job, err));
+    PF_TRY(load_probes_make(job, err));
     PF_TRY(load_complete_least(job, &incomplete, err));
     firsts = calloc((size_t)job->plan.probe_count + 1, sizeof *firsts);
     if (firsts == NULL)

@@ -9,6 +9,7 @@
 #include "store/format/utf8.h"
 #include "store/schema/scalar.h"
 #include "worker/ingest/events.h"
+#include "worker/ingest/whole.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static sluice_status read_window(walk *w, uint64_t position, sluice_error *err)
     w->events.count = 0;
     w->event_at = 0;
     for (uint32_t rule = WK_RULE_KEY; rule < job->plan.dead_below; rule++) {
-        uint32_t tasks = load_probe_tasks(job, LOAD_PROBES + rule);
+        uint32_t tasks = load_rule_lists(job, rule);
         for (uint32_t task = 0; task < tasks; task++) {
             char name[WK_SPOOL_NAME];
             bool found;
@@ -91,8 +92,23 @@ static sluice_status read_window(walk *w, uint64_t position, sluice_error *err)
                 return pf_fail(err, SLUICE_INTERNAL, "the result of a probe task is missing");
         }
     }
+    if (load_judges_whole(job)) { /* rows that cannot stand: the list of their chunk */
+        char name[WK_SPOOL_NAME];
+        bool found;
+        load_events_name(job->plan.number, LOAD_WHOLE, w->item, name);
+        PF_TRY(wk_events_find(&job->spool, name, w->item, w->low, w->high, &w->events, &found, err));
+    }
     if (w->events.count > 0)
         qsort(w->events.items, w->events.count, sizeof *w->events.items, by_position);
+    return SLUICE_OK;
+}
+
+static sluice_status fault_of(walk *w, const wk_event *event, wk_record *record, wk_fault *ret_fault, sluice_error *err)
+{
+    if (event->probe < w->job->plan.probe_count)
+        return load_fault_of_record(w->job, event, record, ret_fault, err);
+    *ret_fault = (wk_fault){.argument = w->staged->argument, .record = record->number, .line = record->line};
+    wk_weak_fault(w->job->files[w->staged->argument].columns.type, event, ret_fault);
     return SLUICE_OK;
 }
 
@@ -106,7 +122,7 @@ static sluice_status judge_refused(walk *w, uint64_t position, wk_record *record
         w->event_at++;
     for (; w->event_at < w->events.count && w->events.items[w->event_at].position == position; w->event_at++) {
         wk_fault fault;
-        PF_TRY(load_fault_of_record(w->job, &w->events.items[w->event_at], record, &fault, err));
+        PF_TRY(fault_of(w, &w->events.items[w->event_at], record, &fault, err));
         wk_fault_least(ret_fault, &fault);
     }
     return ret_fault->present ? SLUICE_OK : pf_fail(err, SLUICE_INTERNAL, "a row was left out for no reason");
@@ -144,7 +160,6 @@ static sluice_status keep_text(walk *w, wk_record *record, sluice_error *err)
 
 static sluice_status take(walk *w, wk_record *record, wk_fault *ret_fault, sluice_error *err)
 {
-    const st_row_set *dead = w->job->catalogue.dead ? w->job->catalogue.dead[w->item] : NULL;
     uint64_t offset = record->number - w->staged->first_record, position = offset - w->bad_at;
 
     *ret_fault = (wk_fault){0};
@@ -153,7 +168,7 @@ static sluice_status take(walk *w, wk_record *record, wk_fault *ret_fault, sluic
         PF_TRY(keep_text(w, record, err));
         return judge_bad(w, record, ret_fault, err);
     }
-    if (dead == NULL || !st_row_set_contains(dead, position))
+    if (!load_is_left_out(w->job, w->item, position))
         return SLUICE_OK;
     PF_TRY(keep_text(w, record, err));
     return judge_refused(w, position, record, ret_fault, err);

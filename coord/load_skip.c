@@ -20,12 +20,25 @@
 
 /* ---- dead rows ---- */
 
+sluice_status load_row_sets_new(uint32_t items, st_row_set ***ret_sets, sluice_error *err)
+{
+    *ret_sets = calloc((size_t)items + 1, sizeof(st_row_set *));
+    return *ret_sets ? SLUICE_OK : pf_fail_memory(err);
+}
+
+void load_row_sets_free(st_row_set **sets, uint32_t items)
+{
+    for (uint32_t i = 0; sets && i < items; i++)
+        st_row_set_free(sets[i]);
+    free(sets);
+}
+
 void load_dead_drop(load_job *job)
 {
-    for (uint32_t i = 0; job->catalogue.dead && i < job->catalogue.count; i++)
-        st_row_set_free(job->catalogue.dead[i]);
-    free(job->catalogue.dead);
-    job->catalogue.dead = NULL;
+    load_row_sets_free(job->catalogue.dead, job->catalogue.count);
+    load_row_sets_free(job->plan.passed, job->catalogue.count);
+    load_row_sets_free(job->plan.followers, job->catalogue.count);
+    job->catalogue.dead = job->plan.passed = job->plan.followers = NULL;
     job->plan.dead_below = 0;
 }
 
@@ -33,6 +46,7 @@ void load_dead_drop(load_job *job)
 #define TOGETHER 512u
 typedef struct burying {
     load_job *job;
+    st_row_set **rows;
     bool *refused; /* per probe; NULL: nobody asks */
     uint32_t item, count;
     uint64_t positions[TOGETHER];
@@ -40,7 +54,7 @@ typedef struct burying {
 
 static sluice_status bury(burying *b, sluice_error *err)
 {
-    st_row_set **set = &b->job->catalogue.dead[b->item];
+    st_row_set **set = &b->rows[b->item];
 
     if (b->count == 0)
         return SLUICE_OK;
@@ -66,16 +80,11 @@ static sluice_status on_refused(void *context, const wk_event *event, sluice_err
     return SLUICE_OK;
 }
 
-sluice_status load_bury(load_job *job, uint32_t number, uint32_t phase, uint32_t tasks, bool *refused, bool *ret_whole,
-                        sluice_error *err)
+sluice_status load_bury(load_job *job, st_row_set **rows, uint32_t number, uint32_t phase, uint32_t tasks,
+                        bool *refused, bool *ret_whole, sluice_error *err)
 {
-    burying b = {.job = job, .refused = refused};
+    burying b = {.job = job, .rows = rows, .refused = refused};
 
-    if (job->catalogue.dead == NULL) {
-        job->catalogue.dead = calloc((size_t)job->catalogue.count + 1, sizeof(st_row_set *));
-        if (job->catalogue.dead == NULL)
-            return pf_fail_memory(err);
-    }
     *ret_whole = true;
     for (uint32_t task = 0; task < tasks && *ret_whole; task++) {
         char name[WK_SPOOL_NAME];
@@ -85,10 +94,61 @@ sluice_status load_bury(load_job *job, uint32_t number, uint32_t phase, uint32_t
     return bury(&b, err);
 }
 
+uint32_t load_rule_lists(const load_job *job, uint32_t rule)
+{
+    uint32_t tasks = load_probe_tasks(job, LOAD_PROBES + rule);
+    return tasks + (load_judges_whole(job) && rule == WK_RULE_UNIQUE && tasks > 0);
+}
+
+static sluice_status on_passed(void *context, const wk_event *event, sluice_error *err)
+{
+    load_job *job = context;
+    const st_row_set *dead = job->catalogue.dead[event->other_item];
+    st_row_set **set = &job->plan.followers[event->item];
+
+    if (dead == NULL || !st_row_set_contains(dead, event->other_position))
+        return SLUICE_OK;
+    if (*set == NULL)
+        PF_TRY(st_row_set_new(set, err));
+    return st_row_set_add(*set, event->position, err);
+}
+
+/* Rows passed over for one that counts, and that has fallen: nothing stands in for them any more. */
+static sluice_status find_followers(load_job *job, bool *ret_whole, sluice_error *err)
+{
+    const uint32_t phase = LOAD_PROBES + WK_RULE_KEY, tasks = load_probe_tasks(job, phase);
+
+    PF_TRY(load_row_sets_new(job->catalogue.count, &job->plan.followers, err));
+    for (uint32_t task = 0; task < tasks && *ret_whole; task++) {
+        char name[WK_SPOOL_NAME];
+        load_events_name(job->plan.number, phase, task, name);
+        PF_TRY(wk_events_each(&job->spool, name, on_passed, job, ret_whole, err));
+    }
+    return SLUICE_OK;
+}
+
+/* Of an upsert, rows are passed over before a rule refuses any; those that cannot stand fall then. */
+static sluice_status bury_passed(load_job *job, bool *ret_whole, sluice_error *err)
+{
+    const uint32_t phase = LOAD_PROBES + WK_RULE_KEY, tasks = load_probe_tasks(job, phase), number = job->plan.number;
+
+    PF_TRY(load_row_sets_new(job->catalogue.count, &job->plan.passed, err));
+    PF_TRY(load_bury(job, job->plan.passed, number, phase, tasks, NULL, ret_whole, err));
+    if (*ret_whole)
+        PF_TRY(load_bury(job, job->catalogue.dead, number, phase, tasks, NULL, ret_whole, err));
+    if (*ret_whole)
+        PF_TRY(load_bury(job, job->catalogue.dead, number, LOAD_WHOLE, job->catalogue.count, NULL, ret_whole, err));
+    return SLUICE_OK;
+}
+
 static sluice_status bury_rule(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err)
 {
-    uint32_t phase = LOAD_PROBES + rule;
-    return load_bury(job, job->plan.number, phase, load_probe_tasks(job, phase), job->plan.refused, ret_whole, err);
+    if (rule == WK_RULE_KEY && load_judges_whole(job))
+        return bury_passed(job, ret_whole, err);
+    PF_TRY(load_bury(job, job->catalogue.dead, job->plan.number, LOAD_PROBES + rule, load_rule_lists(job, rule),
+                     job->plan.refused, ret_whole, err));
+    return rule == WK_RULE_COUNTS && *ret_whole && load_judges_whole(job) ? find_followers(job, ret_whole, err)
+                                                                          : SLUICE_OK;
 }
 
 static sluice_status bury_rules(load_job *job, uint32_t rule, bool *ret_whole, sluice_error *err)
@@ -96,6 +156,14 @@ static sluice_status bury_rules(load_job *job, uint32_t rule, bool *ret_whole, s
     uint32_t next = job->plan.dead_below ? job->plan.dead_below : WK_RULE_KEY;
 
     *ret_whole = true;
+    if (load_judges_whole(job)) {
+        PF_TRY(load_whole_get(job, ret_whole, err));
+        if (!*ret_whole)
+            return SLUICE_OK;
+        PF_TRY(load_probes_make(job, err));
+    }
+    if (job->catalogue.dead == NULL)
+        PF_TRY(load_row_sets_new(job->catalogue.count, &job->catalogue.dead, err));
     for (; next < rule && *ret_whole; next++)
         PF_TRY(bury_rule(job, next, ret_whole, err));
     return SLUICE_OK;
@@ -118,10 +186,26 @@ sluice_status load_dead_get(load_job *job, uint32_t rule, bool *ret_whole, sluic
 
 /* ---- how many, and whether that is too many ---- */
 
+static uint64_t count_in(st_row_set *const *sets, uint32_t item)
+{
+    return sets && sets[item] ? st_row_set_count(sets[item]) : 0;
+}
+
 uint64_t load_left_out(const load_job *job, uint32_t item)
 {
-    const st_row_set *dead = job->catalogue.dead ? job->catalogue.dead[item] : NULL;
-    return job->catalogue.items[item].bad_count + (dead ? st_row_set_count(dead) : 0);
+    return job->catalogue.items[item].bad_count + count_in(job->catalogue.dead, item) -
+           count_in(job->plan.passed, item) + count_in(job->plan.followers, item);
+}
+
+static bool is_in(st_row_set *const *sets, uint32_t item, uint64_t position)
+{
+    return sets && sets[item] && st_row_set_contains(sets[item], position);
+}
+
+bool load_is_left_out(const load_job *job, uint32_t item, uint64_t position)
+{
+    return is_in(job->catalogue.dead, item, position) &&
+           (!is_in(job->plan.passed, item, position) || is_in(job->plan.followers, item, position));
 }
 
 static uint64_t count_all(const load_job *job)
@@ -207,6 +291,8 @@ static sluice_status run_rule(load_job *job, uint32_t rule, sluice_error *err)
 
     if (tasks > 0)
         PF_TRY(job->executor->run(job->executor->context, phase | WK_PHASE_ANEW, tasks, err));
+    if (load_rule_lists(job, rule) > tasks)
+        PF_TRY(load_settle_run(job, err));
     PF_TRY(load_dead_get(job, rule + 1, &whole, err));
     if (!whole)
         return pf_fail(err, SLUICE_INTERNAL, "the result of a probe task is missing");
@@ -250,6 +336,8 @@ sluice_status load_skip_run(load_job *job, const pf_id *commit, sluice_error *er
     bool whole;
 
     PF_TRY(check_damage(job, err));
+    if (load_judges_whole(job))
+        PF_TRY(load_whole_run(job, err));
     PF_TRY(load_dead_get(job, WK_RULE_KEY, &whole, err));
     PF_TRY(check_ceiling(job, err));
     PF_TRY(PF_FAILPOINT(LOAD_BEFORE_KEY_CHECK, err));

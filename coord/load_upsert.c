@@ -47,7 +47,7 @@ typedef struct slice {
 } slice;
 
 /* Builds with failpoints know SLUICE_TEST_SLICE: rows of a slice. */
-static uint64_t slice_rows(void)
+uint64_t load_slice_rows(void)
 {
 #if SLUICE_FAILPOINTS
     const char *value = getenv("SLUICE_TEST_SLICE");
@@ -61,7 +61,7 @@ static uint64_t slice_rows(void)
 static uint32_t slices_of(const wk_staged *staged)
 {
     uint64_t rows = staged->add.fragment.rows;
-    return rows == 0 ? 1 : (uint32_t)((rows - 1) / slice_rows() + 1);
+    return rows == 0 ? 1 : (uint32_t)((rows - 1) / load_slice_rows() + 1);
 }
 
 static bool next_slice(const load_job *job, slice *at)
@@ -115,8 +115,8 @@ static sluice_status complete_slice(load_job *job, slice at, const wk_complete *
     request.number += (uint64_t)at.number * 2 * WK_SINK_NAMES;
     request.all_new = all_new;
     if (!all_new) {
-        request.low = at.number * slice_rows();
-        request.high = request.high - request.low > slice_rows() ? request.low + slice_rows() : request.high;
+        request.low = at.number * load_slice_rows();
+        request.high = request.high - request.low > load_slice_rows() ? request.low + load_slice_rows() : request.high;
     }
     if (!all_new || at.number == 0) /* the first slice stands for the whole chunk */
         PF_TRY(wk_complete_slice(&request, &completed, err));
@@ -143,7 +143,10 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
     PF_TRY(wk_spool_has(&job->spool, name, &done, err));
     if (done)
         return SLUICE_OK;
-    PF_TRY(load_last_get(job, &whole, err));
+    if (load_judges_whole(job))
+        PF_TRY(load_dead_get(job, WK_RULE_STRANDED, &whole, err));
+    else
+        PF_TRY(load_last_get(job, &whole, err));
     if (!whole) /* a task of a plan that died, met by the next one */
         return SLUICE_OK;
     load_absent_name(job, task, absent);
@@ -154,7 +157,7 @@ sluice_status load_complete_task(load_job *job, uint32_t task, sluice_error *err
                            .type = job->files[staged->argument].columns.type,
                            .base = job->plan.base,
                            .staged = staged,
-                           .dead = job->catalogue.dead[task],
+                           .dead = job->catalogue.dead ? job->catalogue.dead[task] : NULL,
                            .absent = absent,
                            .prefix = prefix,
                            .number = (uint64_t)task * NAMES_PER_TASK,
@@ -271,7 +274,8 @@ sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *er
     if (!load_completes(job))
         return SLUICE_OK;
     write->attempt->litter = true; /* what is completed stands in for what was staged */
-    PF_TRY(load_last_run(job, err));
+    if (!load_judges_whole(job))
+        PF_TRY(load_last_run(job, err));
     PF_TRY(job->executor->run(job->executor->context, LOAD_COMPLETE | WK_PHASE_ANEW, job->catalogue.count, err));
     PF_TRY(load_plan_rows_get(job, &ready, err));
     if (!ready)
@@ -279,16 +283,25 @@ sluice_status load_complete_run(load_job *job, co_write *write, sluice_error *er
     return load_sync_folders(job, &job->plan.rows, err);
 }
 
-/* Of one key one row is left (load_last.c), and what became of it went by what the base has. */
+/* Of one key one row is left, and what became of it went by what the base has: there is nothing more to check. Where
+ * bad rows are skipped, a rule says which one that is; else load_last.c has said it. */
 void load_upsert_probes(load_job *job)
 {
     uint32_t kept = 0;
 
     if (!load_completes(job))
         return;
-    for (uint32_t i = 0; i < job->plan.probe_count; i++)
-        if (job->plan.probes[i].rule != WK_RULE_KEY && job->plan.probes[i].rule != WK_RULE_IDENTITY)
-            job->plan.probes[kept++] = job->plan.probes[i];
+    for (uint32_t i = 0; i < job->plan.probe_count; i++) {
+        wk_probe *probe = &job->plan.probes[i];
+        bool of_key = probe->rule == WK_RULE_KEY || probe->rule == WK_RULE_IDENTITY;
+        if (of_key && !load_judges_whole(job))
+            continue;
+        if (of_key) {
+            probe->rule = WK_RULE_KEY; /* also of edges: which row counts comes before what it collides with */
+            probe->alone = probe->last_counts = true;
+        }
+        job->plan.probes[kept++] = *probe;
+    }
     job->plan.probe_count = kept;
 }
 

@@ -197,7 +197,8 @@ class Modes(ProgramTest):
         graph = self.graph("G")
         said = self.refused(2, "load", graph, "M=m.csv", "--mode", "upsert")
         self.assertIn("hint: ", said.err)
-        self.refused(2, "load", graph, "P=p.csv", "--mode", "upsert", "--on-error", "skip")
+        said = self.refused(2, "load", graph, "M=m.csv", "--mode", "upsert", "--on-error", "skip")
+        self.assertIn("type M has no key", said.err)
 
     def test_a_stranded_edge_is_named(self):
         graph = self.graph("G")

@@ -3,7 +3,7 @@
 #include "platform/check.h"
 #include "store/arrow/bits.h"
 #include "store/read/snapshot.h"
-#include "worker/ingest/group.h"
+#include "worker/ingest/match.h"
 #include "worker/ingest/rows.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define BATCH_BYTES (UINT64_C(8) << 20) /* of strings in one batch */
-#define NEW         UINT64_MAX          /* a row that the base does not have, */
+#define NEW         WK_MATCH_NONE       /* a row that the base does not have, */
 #define LACKING     (UINT64_MAX - 1)    /* one of these without a value that it must have, */
 #define PASSED      (UINT64_MAX - 2)    /* and one that is passed over */
 
@@ -46,10 +46,8 @@ typedef struct completing {
     uint32_t batch_number; /* plus one; 0: none */
     pf_buffer absent;
     size_t stride;
-    wk_side *load, *base;
     st_table_reader *reader;
     uint64_t *places; /* per row of the slice: where the base has it */
-    bool only_asked;  /* whether there is any */
     match *matches;
     uint64_t match_count, kept; /* kept: those that change */
     st_column_builder **old;    /* one row of the base */
@@ -70,61 +68,16 @@ static uint64_t *place_of(const completing *c, uint64_t position)
     return &c->places[position - c->request->low];
 }
 
-static sluice_status find_group(completing *c, const wk_run_plan *plan, wk_stream *stream, uint64_t hash, bool exact,
-                                wk_places *places, wk_group *group, sluice_error *err)
+static wk_match match_of(const wk_complete *request)
 {
-    uint64_t next;
-
-    wk_group_clear(group, exact);
-    for (uint32_t i = 0; i < places->count; i++)
-        PF_TRY(wk_group_add(group, &places->items[i], plan, err));
-    while (wk_stream_peek(stream, &next) && next == hash) {
-        wk_place place;
-        uint32_t member;
-        PF_TRY(wk_stream_next(stream, &place, err));
-        if (place.position < c->request->low || place.position >= c->request->high)
-            continue;
-        PF_TRY(wk_group_find(group, &place, plan, &member, err));
-        if (member == UINT32_MAX)
-            continue;
-        c->match_count++;
-        if (!c->only_asked)
-            *place_of(c, place.position) =
-                wk_row_code(group->members.items[member].fragment, group->members.items[member].position);
-    }
-    return SLUICE_OK;
-}
-
-static sluice_status find_matches(completing *c, sluice_error *err)
-{
-    static const wk_range all = {0, UINT64_MAX};
-    wk_run_plan *plans = NULL;
-    uint32_t plan_count = 0;
-    wk_stream *stream = NULL;
-    wk_lookup *lookup = NULL;
-    wk_places places = {0};
-    wk_group group = {0};
-    uint64_t hash;
-    bool exact = false;
-    sluice_status status;
-
-    PF_GOTO(status, done, wk_run_plans(c->request->type, &plans, &plan_count, err));
-    PF_ASSERT(plans[0].use == ST_RUN_KEY);
-    PF_GOTO(status, done, wk_run_is_exact(c->request->schema, c->request->type, &plans[0], &exact, err));
-    PF_GOTO(status, done, wk_stream_open(c->load, ST_RUN_KEY, 0, all, &stream, err));
-    PF_GOTO(status, done, wk_lookup_open(c->base, ST_RUN_KEY, 0, all, c->rows, &lookup, err));
-    while (wk_stream_peek(stream, &hash) && !(c->only_asked && c->match_count > 0)) {
-        places.count = 0;
-        PF_GOTO(status, done, wk_lookup_find(lookup, hash, exact, &places, err));
-        PF_GOTO(status, done, find_group(c, &plans[0], stream, hash, exact, &places, &group, err));
-    }
-done:
-    wk_group_free(&group);
-    wk_places_free(&places);
-    wk_lookup_close(lookup);
-    wk_stream_close(stream);
-    free(plans);
-    return status;
+    return (wk_match){.volume = request->spool->volume,
+                      .schema = request->schema,
+                      .type = request->type,
+                      .base = request->base,
+                      .staged = request->staged,
+                      .dead = request->dead,
+                      .low = request->low,
+                      .high = request->high};
 }
 
 static int by_row(const void *a, const void *b)
@@ -158,7 +111,7 @@ static sluice_status sort_matches(completing *c, sluice_error *err)
 
 static bool is_absent(const completing *c, uint64_t position, uint32_t column)
 {
-    return st_bit(c->absent.data + position * c->stride, column);
+    return st_bit(c->absent.data + (position - c->request->low) * c->stride, column);
 }
 
 static sluice_status load_batch(completing *c, uint32_t batch, sluice_error *err)
@@ -547,32 +500,19 @@ static sluice_status make_specs(completing *c, sluice_error *err)
     return SLUICE_OK;
 }
 
-static sluice_status open_sides(completing *c, wk_catalogue *alone, sluice_error *err)
+static sluice_status open_inputs(completing *c, sluice_error *err)
 {
     const wk_complete *request = c->request;
 
-    PF_TRY(wk_side_of_load(request->spool->volume, request->type, alone, &c->load, err));
-    return wk_side_of_base(request->base, request->type, &c->base, err);
-}
-
-static sluice_status open_inputs(completing *c, wk_catalogue *alone, sluice_error *err)
-{
-    const wk_complete *request = c->request;
-    bool found = false;
-
-    if (c->only_asked)
-        return open_sides(c, alone, err);
-    PF_TRY(wk_spool_get(request->spool, request->absent, &c->absent, &found, err));
     c->stride = wk_rows_absent_stride(c->count);
-    if (!found || c->absent.length != c->staged->add.fragment.rows * c->stride)
-        return pf_fail(err, SLUICE_INTERNAL, "what the records of a chunk do not give is missing");
+    PF_TRY(wk_spool_get_range(request->spool, request->absent, request->low * c->stride, c->rows * c->stride,
+                              &c->absent, err));
     if (request->all_new)
         return SLUICE_OK;
     c->places = malloc((c->rows + 1) * sizeof *c->places);
     if (c->places == NULL)
         return pf_fail_memory(err);
     memset(c->places, 0xff, c->rows * sizeof *c->places);
-    PF_TRY(open_sides(c, alone, err));
     PF_TRY(st_table_reader_get(request->base, request->type->table, &c->reader, err));
     return st_fragment_open(request->spool->volume, request->type->table, &c->staged->add.fragment, &c->fragment, err);
 }
@@ -596,8 +536,6 @@ static void close_all(completing *c)
     free(c->batch);
     free(c->changed);
     st_fragment_close(c->fragment);
-    wk_side_close(c->load);
-    wk_side_close(c->base);
     st_type_columns_free(c->specs, c->count);
     pf_buffer_free(&c->absent);
     pf_buffer_free(&c->scratch);
@@ -617,14 +555,13 @@ static sluice_status use_as_staged(const completing *c, wk_staged *added, sluice
 
 static sluice_status run(completing *c, wk_completed *out, sluice_error *err)
 {
-    st_row_set *dead = c->request->dead;
-    wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c->staged, .count = 1, .dead = &dead};
-    bool whole = c->rows == c->staged->add.fragment.rows && dead == NULL;
+    const wk_match keys = match_of(c->request);
+    bool whole = c->rows == c->staged->add.fragment.rows && c->request->dead == NULL;
 
     PF_TRY(make_specs(c, err));
-    PF_TRY(open_inputs(c, &alone, err));
+    PF_TRY(open_inputs(c, err));
     if (!c->request->all_new)
-        PF_TRY(find_matches(c, err));
+        PF_TRY(wk_match_rows(&keys, c->places, &c->match_count, err));
     mark_passed(c);
     bool lacking = find_lacking(c);
     if (whole && c->match_count == 0 && (!lacking || c->request->all_new)) {
@@ -646,16 +583,11 @@ static sluice_status run(completing *c, wk_completed *out, sluice_error *err)
 
 sluice_status wk_complete_any_known(const wk_complete *request, bool *ret_known, sluice_error *err)
 {
-    completing c = {.request = request, .staged = request->staged, .only_asked = true};
-    wk_catalogue alone = {.items = (wk_staged *)(uintptr_t)c.staged, .count = 1};
-    sluice_status status;
+    const wk_match keys = match_of(request);
+    uint64_t count = 0;
+    sluice_status status = wk_match_rows(&keys, NULL, &count, err);
 
-    c.rows = request->high - request->low;
-    PF_GOTO(status, done, open_inputs(&c, &alone, err));
-    PF_GOTO(status, done, find_matches(&c, err));
-done:
-    *ret_known = c.match_count > 0;
-    close_all(&c);
+    *ret_known = count > 0;
     return status;
 }
 

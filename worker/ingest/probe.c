@@ -152,6 +152,7 @@ typedef struct checking {
     wk_side *node_load, *node_base;
     wk_run_plan node_plan; /* the node's key */
     wk_stream *stream;     /* the load's entries, which drive the check */
+    wk_stream *behind;     /* the same once more, where the last one counts */
     wk_lookup *lookup_load, *lookup_base;
     wk_places places;
     wk_group group;
@@ -255,9 +256,6 @@ static sluice_status check_new(checking *c, uint64_t hash, wk_place place, sluic
         PF_TRY(wk_group_find(&c->group, &place, plan, &member, err));
         if (member == UINT32_MAX) {
             PF_TRY(wk_group_add(&c->group, &place, plan, err));
-        } else if (c->probe->last_counts) {
-            PF_TRY(report(c, &c->group.members.items[member], &place, err));
-            c->group.members.items[member] = place;
         } else {
             PF_TRY(report(c, &place, &c->group.members.items[member], err));
         }
@@ -300,6 +298,52 @@ static sluice_status run_new(checking *c, sluice_error *err)
         if (c->places.count == 0 && (!wk_stream_peek(c->stream, &next) || next != hash))
             continue; /* alone with its hash */
         PF_TRY(check_new(c, hash, place, err));
+    }
+    return SLUICE_OK;
+}
+
+static bool is_weak(const checking *c, const wk_place *place)
+{
+    const st_row_set *weak = c->run->weak ? c->run->weak[wk_side_item(place->side, place->fragment)] : NULL;
+    return weak && st_row_set_contains(weak, place->position);
+}
+
+static bool is_earlier(const wk_place *a, const wk_place *b)
+{
+    return a->fragment != b->fragment ? a->fragment < b->fragment : a->position < b->position;
+}
+
+/* Each row before the last one of its key: first the last ones of a hash are found, then what comes before them. */
+static sluice_status run_last(checking *c, sluice_error *err)
+{
+    const wk_run_plan *plan = &c->probe->plan;
+    uint64_t hash, next;
+    wk_place place;
+    uint32_t member;
+
+    while (wk_stream_peek(c->stream, &hash)) {
+        uint64_t rows = 0;
+        wk_group_clear(&c->group, c->exact);
+        while (wk_stream_peek(c->stream, &next) && next == hash) {
+            PF_TRY(wk_stream_next(c->stream, &place, err));
+            rows++;
+            if (is_weak(c, &place))
+                continue;
+            PF_TRY(wk_group_find(&c->group, &place, plan, &member, err));
+            if (member == UINT32_MAX)
+                PF_TRY(wk_group_add(&c->group, &place, plan, err));
+            else
+                c->group.members.items[member] = place;
+        }
+        if (rows < 2)
+            continue;
+        PF_TRY(wk_stream_skip(c->behind, hash, err));
+        while (wk_stream_peek(c->behind, &next) && next == hash) {
+            PF_TRY(wk_stream_next(c->behind, &place, err));
+            PF_TRY(wk_group_find(&c->group, &place, plan, &member, err));
+            if (member != UINT32_MAX && is_earlier(&place, &c->group.members.items[member]))
+                PF_TRY(report(c, &place, &c->group.members.items[member], err));
+        }
     }
     return SLUICE_OK;
 }
@@ -469,7 +513,13 @@ static sluice_status check(checking *c, sluice_error *err)
     else
         PF_TRY(wk_side_of_load(c->run->volume, probe->type, c->run->catalogue, &c->load, err));
     wk_side_set_spool(c->load, c->run->spool);
+    wk_side_except(c->load, c->run->except);
     PF_TRY(wk_stream_open(c->load, probe->plan.use, probe->plan.unique, c->run->range, &c->stream, err));
+    if (probe->last_counts) {
+        PF_ASSERT(probe->alone);
+        PF_TRY(wk_stream_open(c->load, probe->plan.use, probe->plan.unique, c->run->range, &c->behind, err));
+        return run_last(c, err);
+    }
     if (probe->rule == WK_RULE_ENDS) {
         if (probe->node->key_count == 0)
             return run_row_ids(c, err);
@@ -479,7 +529,7 @@ static sluice_status check(checking *c, sluice_error *err)
     if (!probe->alone) {
         PF_TRY(side_of_base(c->run, probe->type, &c->base, err));
         if (probe->rule == WK_RULE_UNIQUE)
-            wk_side_hide(c->base, find_hidden(c->run->catalogue, probe->type));
+            wk_side_hide(c->base, c->run->hidden ? c->run->hidden : find_hidden(c->run->catalogue, probe->type));
         PF_TRY(wk_lookup_open(c->base, probe->plan.use, probe->plan.unique, c->run->range, expected, &c->lookup_base,
                               err));
     }
@@ -497,6 +547,7 @@ sluice_status wk_probe_check(const wk_probe_run *run, sluice_error *err)
     wk_lookup_close(c.lookup_load);
     wk_lookup_close(c.lookup_base);
     wk_stream_close(c.stream);
+    wk_stream_close(c.behind);
     wk_side_close(c.load);
     wk_side_close(c.base);
     wk_side_close(c.node_load);

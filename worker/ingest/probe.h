@@ -11,7 +11,7 @@
  *
  * Runs are joined by hash; an equal hash is confirmed on the key itself unless it proves it. What a rule refuses is
  * always the later record: with "insert" the first in order of the input wins. (With "upsert" the last one does: then
- * it is the earlier ones that are reported, and none is refused.)
+ * it is the earlier ones that are reported, with the one that counts, and none is refused.)
  */
 #ifndef WORKER_INGEST_PROBE_H
 #define WORKER_INGEST_PROBE_H
@@ -73,7 +73,11 @@ typedef struct wk_probe_run {
     st_snapshot *base;
     const wk_catalogue *catalogue;
     const wk_probe *probe;
-    uint32_t number; /* goes into the events */
+    st_row_set *const *except; /* per item of the catalogue: rows that the probe is not about; NULL: none */
+    st_row_set *const *weak;   /* likewise, last_counts: rows that never count while another row of their key can */
+    const st_row_set *hidden; /* unique: rows of the base that give their tuple up, as wk_row_code has them; NULL: those
+                                 of the catalogue */
+    uint32_t number;          /* goes into the events */
     wk_range range;
     wk_event_fn *each;
     void *context;

@@ -30,6 +30,7 @@ struct wk_side {
     const wk_spool *spool;
     st_table_reader *reader; /* of the base */
     const st_row_set *hidden;
+    st_row_set *const *except;
     pf_buffer *orders; /* per fragment of a load: its file of order, once read */
 };
 
@@ -119,6 +120,12 @@ void wk_side_hide(wk_side *side, const st_row_set *rows)
     side->hidden = rows;
 }
 
+void wk_side_except(wk_side *side, st_row_set *const *rows)
+{
+    PF_ASSERT(side->reader == NULL);
+    side->except = rows;
+}
+
 /* ---- which record a row is ---- */
 
 static sluice_status record_of(const wk_staged *staged, const pf_buffer *order, uint64_t position, uint64_t *ret_record,
@@ -200,7 +207,8 @@ bool wk_side_is_dead(const wk_side *side, uint32_t fragment, uint64_t position)
         return st_table_reader_row_is_dead(side->reader, fragment, position) ||
                (side->hidden && st_row_set_contains(side->hidden, wk_row_code(fragment, position)));
     const st_row_set *dead = side->catalogue->dead ? side->catalogue->dead[side->items[fragment]] : NULL;
-    return dead && st_row_set_contains(dead, position);
+    const st_row_set *except = side->except ? side->except[side->items[fragment]] : NULL;
+    return (dead && st_row_set_contains(dead, position)) || (except && st_row_set_contains(except, position));
 }
 
 static sluice_status base_entries(wk_side *side, uint32_t fragment, st_run_use use, uint32_t unique,

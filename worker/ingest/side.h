@@ -45,6 +45,9 @@ void wk_side_set_spool(wk_side *side, const wk_spool *spool);
 void wk_side_close(wk_side *side); /* NULL allowed */
 /* Rows of the base that are to be passed over, by wk_row_code; NULL: none. They must outlive the side. */
 void wk_side_hide(wk_side *side, const st_row_set *rows);
+/* Rows of a load that are to be passed over, too: positions per item of the catalogue, entries NULL where there are
+ * none; NULL: none. They must outlive the side. */
+void wk_side_except(wk_side *side, st_row_set *const *rows);
 static inline uint64_t wk_row_code(uint32_t fragment, uint64_t position)
 {
     PF_ALWAYS(position <= UINT32_MAX);

@@ -125,6 +125,26 @@ done:
     return status;
 }
 
+sluice_status wk_spool_get_range(const wk_spool *spool, const char *name, uint64_t offset, size_t length,
+                                 pf_buffer *ret_bytes, sluice_error *err)
+{
+    char path[WK_SPOOL_PATH];
+    pf_file *file = NULL;
+    sluice_status status;
+
+    ret_bytes->length = 0;
+    wk_spool_path(spool, name, path);
+    PF_TRY(pf_buffer_reserve(ret_bytes, length + 1, err));
+    status = pf_open(spool->volume, path, PF_READ, &file, err);
+    if (status == SLUICE_NOT_FOUND)
+        return pf_fail(err, SLUICE_INTERNAL, "a task's result is missing");
+    PF_TRY(status);
+    status = pf_read_exact(file, offset, ret_bytes->data, length, err);
+    ret_bytes->length = status == SLUICE_OK ? length : 0;
+    (void)pf_close(file, NULL); /* only read */
+    return status;
+}
+
 sluice_status wk_spool_has(const wk_spool *spool, const char *name, bool *ret_found, sluice_error *err)
 {
     char path[WK_SPOOL_PATH];

@@ -43,6 +43,9 @@ sluice_status wk_spool_put(const wk_spool *spool, const char *name, const void *
 /* Reads one, whole; *ret_found false when there is none. The buffer is emptied first. */
 sluice_status wk_spool_get(const wk_spool *spool, const char *name, pf_buffer *ret_bytes, bool *ret_found,
                            sluice_error *err);
+/* A part of one that there must be. The buffer is emptied first. */
+sluice_status wk_spool_get_range(const wk_spool *spool, const char *name, uint64_t offset, size_t length,
+                                 pf_buffer *ret_bytes, sluice_error *err);
 /* Is there one? */
 sluice_status wk_spool_has(const wk_spool *spool, const char *name, bool *ret_found, sluice_error *err);
 void wk_spool_path(const wk_spool *spool, const char *name, char ret_path[WK_SPOOL_PATH]);
