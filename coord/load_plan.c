@@ -364,7 +364,9 @@ static sluice_status add_upsert_sets(const load_job *job, const run_set *set, co
 
     if (set->use == ST_RUN_KEY) {
         part.rows = STAGED_ROWS;
+        part.all = true; /* that a row was left out rests on its key, too */
         PF_TRY(add_read(job, &part, CO_READ_ROW, ST_SPACE_ROW_UPDATED, table, &write->reads, err));
+        part.all = false;
         part.rows = ADDED_ROWS;
         if (count_entries(job, &part, &runs) > 0)
             PF_TRY(add_change(job, &part, ST_SPACE_KEY_INSERTED, table, changes, err));
@@ -383,7 +385,7 @@ static sluice_status add_upsert_sets(const load_job *job, const run_set *set, co
 /* Has an upsert looked for keys of the type? Then it has read them, also when it changes nothing. */
 static bool has_looked_for(const load_job *job, const st_type_def *type)
 {
-    const run_set keys = {.type = type, .use = ST_RUN_KEY, .rows = STAGED_ROWS};
+    const run_set keys = {.type = type, .use = ST_RUN_KEY, .rows = STAGED_ROWS, .all = true};
     uint32_t runs;
     return load_completes(job) && count_entries(job, &keys, &runs) > 0;
 }

@@ -1,6 +1,7 @@
 /*
- * A load that updates rows, and one that replaces types, dying at their calls: afterwards the graph is wholly old or
- * wholly new, what was acknowledged is there, recovery and the next load work, and what was left behind is collected.
+ * A load that updates rows, with bad rows that are skipped or without, and one that replaces types, dying at their
+ * calls: afterwards the graph is wholly old or wholly new, what was acknowledged is there, recovery and the next load
+ * work, and what was left behind is collected.
  */
 #include "coord/recover.h"
 #include "load_fixture.h"
@@ -23,6 +24,7 @@ static const char schema[] = "{\"nodes\": {\"P\": {\"key\": \"id\", \"properties
 typedef struct scene {
     const char *name, *inputs;
     co_load_mode mode;
+    bool skip;
     const char *old_p, *new_p, *old_k, *new_k;
     unsigned old_fragments, new_fragments; /* of P */
 } scene;
@@ -37,6 +39,16 @@ static const scene scenes[] = {
      .new_k = "[c][d][3]\n[a][b][2]\n",
      .old_fragments = 1,
      .new_fragments = 3},
+    {.name = "upsert, skipping",
+     .inputs = "P=skip.csv K=kskip.csv",
+     .mode = CO_LOAD_UPSERT,
+     .skip = true,
+     .old_p = "[a][1][x]\n[b][2][y]\n[c][3][z]\n",
+     .new_p = "[a][1][x]\n[b][2][y]\n[c][3][z]\n[d][5][-]\n", /* b falls, so 2 comes back and a falls, too */
+     .old_k = "[a][b][1]\n",
+     .new_k = "[c][d][3]\n[a][b][2]\n",
+     .old_fragments = 1,
+     .new_fragments = 2},
     {.name = "overwrite",
      .inputs = "P=over.csv K=kover.csv",
      .mode = CO_LOAD_OVERWRITE,
@@ -55,6 +67,8 @@ static void make_base(load_fixture *f)
     load_fixture_text(f, "k.csv", "from,to,w\na,b,1\n");
     load_fixture_text(f, "up.csv", "id,n\na,3\nb,1\nd,5\na,2\nc,3\n");
     load_fixture_text(f, "kup.csv", "from,to,w\na,b,2\nc,d,3\n");
+    load_fixture_text(f, "skip.csv", "id,n\na,2\nb,5\nb,3\nd,x\nd,5\n");
+    load_fixture_text(f, "kskip.csv", "from,to,w\na,b,2\nc,d,3\nc,e,4\n");
     load_fixture_text(f, "over.csv", "id,n\ne,1\na,7\n");
     load_fixture_text(f, "kover.csv", "from,to\ne,a\n");
     load_fixture_text(f, "next.csv", "id,n\nnext,9\n");
@@ -125,7 +139,7 @@ static bool crash_at(const load_fixture *base, const scene *s, uint64_t k, const
 {
     load_fixture f;
     co_load_result result;
-    co_load_options options = {.mode = s->mode, .max_errors = UINT64_MAX};
+    co_load_options options = {.mode = s->mode, .max_errors = UINT64_MAX, .skip_bad_rows = s->skip};
     sluice_error err;
 
     make_copy(base, seed, &f);
@@ -169,7 +183,7 @@ static uint64_t fail_at(const load_fixture *base, const scene *s, uint64_t k, in
 {
     load_fixture f;
     co_load_result result;
-    co_load_options options = {.mode = s->mode, .max_errors = UINT64_MAX};
+    co_load_options options = {.mode = s->mode, .max_errors = UINT64_MAX, .skip_bad_rows = s->skip};
     sluice_error err;
 
     make_copy(base, k, &f);

@@ -152,6 +152,7 @@ static void a_skipping_load_that_dies_at_any_call_is_old_or_new(void **state)
 typedef struct other {
     load_fixture *f;
     const char *inputs;
+    co_load_mode mode;
     bool ran;
     sluice_status status;
     uint64_t generation;
@@ -160,12 +161,13 @@ typedef struct other {
 static void run_other(void *context)
 {
     other *o = context;
+    const co_load_options options = {.mode = o->mode, .max_errors = UINT64_MAX};
     co_load_result result;
     sluice_error err;
     st_graph *graph = load_fixture_open(o->f);
 
     o->ran = true;
-    o->status = load_fixture_try(o->f, graph, o->inputs, NULL, &result, &err);
+    o->status = load_fixture_try(o->f, graph, o->inputs, &options, &result, &err);
     if (o->status == SLUICE_OK) {
         o->generation = result.receipt.generation;
         co_load_result_free(&result);
@@ -226,11 +228,89 @@ static void what_is_left_out_is_judged_by_the_state_before_the_commit(void **sta
     load_fixture_free(&base);
 }
 
+/* ---- the same of an upsert ---- */
+
+static const char up_schema[] =
+    "{\"nodes\": {\"P\": {\"key\": \"id\", \"properties\": {\"id\": \"string\", \"n\": \"int64?\", \"m\": \"int64\"}, "
+    "\"unique\": [[\"n\"]]}}}";
+
+static void make_up_base(load_fixture *f)
+{
+    load_fixture_make(f, up_schema);
+    load_fixture_text(f, "old.csv", "id,n,m\na,1,0\ny,7,0\n");
+    load_fixture_text(f, "up.csv", "id,n,m\na,2,0\nb,1,0\nc,7,0\n"); /* 7 is taken */
+    load_fixture_text(f, "new.csv", "id,n\nd,9\n");                  /* and a new key must have m */
+    load_fixture_text(f, "two.csv", "id,n,m\nz,2,5\n");
+    load_fixture_text(f, "free.csv", "id,n\ny,8\n");
+    load_fixture_text(f, "key.csv", "id,n,m\nd,50,5\n");
+    assert_int_not_equal(load_fixture_load(f, "P=old.csv"), 0);
+}
+
+typedef struct up_rival {
+    const char *inputs;
+    co_load_mode mode;
+    bool conflicts;
+    const char *first; /* what there is when it came first, */
+    uint64_t rejected; /* and what was left out then */
+    const char *last;
+} up_rival;
+
+#define UP_NEW "[y][7][0]\n[b][1][0]\n[a][2][0]\n"
+
+static bool meet_upsert_at(const load_fixture *base, uint64_t k, const up_rival *with)
+{
+    const co_load_options options = {.mode = CO_LOAD_UPSERT, .max_errors = UINT64_MAX, .skip_bad_rows = true};
+    load_fixture f;
+    co_load_result result;
+    sluice_error err;
+
+    make_copy(base, k, &f);
+    other o = {.f = &f, .inputs = with->inputs, .mode = with->mode};
+    pf_sim_interrupt_at(st_graph_volume(f.graph), k, run_other, &o);
+    ASSERT_OK(load_fixture_try(&f, f.graph, "P=up.csv P=new.csv", &options, &result, &err));
+    pf_sim_interrupt_at(st_graph_volume(f.graph), 0, NULL, NULL);
+    bool came = o.ran && o.status == SLUICE_OK,
+         first = came && (!result.receipt.committed || o.generation < result.receipt.generation);
+    if (o.ran && !came)
+        assert_true(o.status == SLUICE_LIVE_WRITER_CONTENTION || with->conflicts);
+    if (result.rejected != (first ? with->rejected : 2))
+        fail_msg("%s at %u: %u rejected", with->inputs, (unsigned)k, (unsigned)result.rejected);
+    load_fixture_expect(&f, "P", first ? with->first : came ? with->last : UP_NEW);
+    load_fixture_expect_clean(&f);
+    co_load_result_free(&result);
+    free_copy(&f);
+    return o.ran;
+}
+
+static void what_an_upsert_leaves_out_is_judged_by_the_state_before_the_commit(void **state)
+{
+    (void)state;
+    load_fixture base;
+    const up_rival rivals[] = {
+        {"P=two.csv", CO_LOAD_INSERT, true, "[a][1][0]\n[y][7][0]\n[z][2][5]\n", 4, UP_NEW},
+        {"P=free.csv", CO_LOAD_UPSERT, false, "[y][8][0]\n[b][1][0]\n[c][7][0]\n[a][2][0]\n", 1,
+         "[b][1][0]\n[a][2][0]\n[y][8][0]\n"},
+        {"P=key.csv", CO_LOAD_INSERT, false, "[y][7][0]\n[b][1][0]\n[a][2][0]\n[d][9][5]\n", 1, UP_NEW "[d][50][5]\n"},
+    };
+
+    make_up_base(&base);
+    st_graph_close(base.graph);
+    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
+        uint64_t k = 1 + i;
+        while (meet_upsert_at(&base, k, &rivals[i]))
+            k += STRIDE;
+        assert_true(k > 40);
+    }
+    base.graph = load_fixture_open(&base);
+    load_fixture_free(&base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_skipping_load_that_dies_at_any_call_is_old_or_new),
         cmocka_unit_test(what_is_left_out_is_judged_by_the_state_before_the_commit),
+        cmocka_unit_test(what_an_upsert_leaves_out_is_judged_by_the_state_before_the_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
