@@ -242,7 +242,8 @@ typedef struct striker {
     uint32_t passage; /* 0: only counts */
     uint32_t seen[PF_FAILPOINT_COUNT];
     pf_sim_disk *disk;
-    pf_volume *victim; /* a death of the process instead of a power loss */
+    pf_volume *volume; /* the writer's */
+    bool dies;         /* its process, instead of a power loss */
     pf_sim_loss loss;
     bool struck;
 } striker;
@@ -254,8 +255,10 @@ static void on_passage(void *context, pf_failpoint point)
     if (point != s->point || s->seen[point] != s->passage)
         return;
     s->struck = true;
-    if (s->victim)
-        pf_sim_kill(s->victim);
+    if (s->dies)
+        pf_sim_kill(s->volume);
+    else if (point <= PF_FP_VOLUME_LOCK) /* inside a call: this one, or the next that changes something */
+        pf_sim_crash_at(s->volume, 1, true, PF_SIM_POWER_LOSS, s->loss);
     else
         pf_sim_power_loss(s->disk, s->loss);
 }
@@ -264,8 +267,7 @@ static sluice_status run_watched(load_fixture *f, const matrix_writer *writer, c
                                  sluice_error *err)
 {
     st_graph *graph = load_fixture_open(f);
-    if (s->victim)
-        s->victim = st_graph_volume(graph);
+    s->volume = st_graph_volume(graph);
     pf_failpoints_watch(on_passage, s);
     sluice_status status = writer->run(f, graph, operation, err);
     pf_failpoints_watch(NULL, NULL);
@@ -469,7 +471,7 @@ static void prepare(const load_fixture *base, const matrix_writer *writer, load_
         return;
     sluice_error err = {0};
     pf_id operation = pf_id_new();
-    striker s = {.point = writer->dead_at, .passage = 1, .victim = (pf_volume *)1};
+    striker s = {.point = writer->dead_at, .passage = 1, .dies = true};
     assert_int_not_equal(run_watched(ret_ready, &(matrix_writer){.run = load}, &operation, &s, &err), SLUICE_OK);
     assert_true(s.struck);
 }
