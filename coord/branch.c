@@ -287,6 +287,12 @@ static sluice_status put_receipt(void *context, st_control *control, sluice_erro
     return st_control_add_receipt(control, context, err);
 }
 
+void co_branch_not_committed(sluice_error *err)
+{
+    if (err && err->committed == SLUICE_TRUE)
+        err->committed = err->acknowledged = SLUICE_FALSE;
+}
+
 sluice_status co_receipt_put(st_graph *graph, const st_control_receipt *receipt, pf_deadline deadline,
                              sluice_error *err)
 {

@@ -60,10 +60,10 @@ static sluice_status look_up(st_graph *graph, const co_branch_request *request, 
     return SLUICE_OK;
 }
 
-/* Under the refs lock. */
+/* Under the refs lock. *ret_tried: the name may be there. */
 static sluice_status create_locked(st_graph *graph, const co_branch_request *request, const pf_sha256 *digest,
                                    const co_source *source, pf_deadline deadline, co_branch_receipt *ret_receipt,
-                                   sluice_error *err)
+                                   bool *ret_tried, sluice_error *err)
 {
     const st_view *view = st_snapshot_view(source->snapshot);
     bool done = false;
@@ -85,6 +85,7 @@ static sluice_status create_locked(st_graph *graph, const co_branch_request *req
     PF_TRY(PF_FAILPOINT(BRANCH_AFTER_RECEIPT, err));
     PF_TRY(co_branch_build(graph, view, incarnation, row_block, err));
     PF_TRY(PF_FAILPOINT(BRANCH_BEFORE_REF, err));
+    *ret_tried = true;
     PF_TRY(st_ref_create(graph, request->name, incarnation, err));
     answer(&receipt, false, ret_receipt);
     (void)PF_FAILPOINT(BRANCH_AFTER_REF, NULL); /* it stands: an error here changes nothing */
@@ -92,7 +93,7 @@ static sluice_status create_locked(st_graph *graph, const co_branch_request *req
 }
 
 static sluice_status create(st_graph *graph, const co_branch_request *request, const pf_sha256 *digest,
-                            co_branch_receipt *ret_receipt, sluice_error *err)
+                            co_branch_receipt *ret_receipt, bool *ret_tried, sluice_error *err)
 {
     pf_deadline deadline = pf_deadline_in_ms(request->wait_ms ? request->wait_ms : CO_WAIT_MS);
     lk_lockfile *graph_locks = NULL;
@@ -116,7 +117,7 @@ static sluice_status create(st_graph *graph, const co_branch_request *request, c
             co_source_hold(graph, &source, st_snapshot_view(source.snapshot), &request->operation, deadline, err));
     PF_GOTO(status, done, lk_lockfile_open(st_graph_volume(graph), "locks/graph", &graph_locks, err));
     PF_GOTO(status, done, lk_take(graph_locks, LK_GRAPH_REFS, PF_LOCK_EXCLUSIVE, deadline, err));
-    status = create_locked(graph, request, digest, &source, deadline, ret_receipt, err);
+    status = create_locked(graph, request, digest, &source, deadline, ret_receipt, ret_tried, err);
     lk_release(graph_locks, LK_GRAPH_REFS);
 done:
     lk_lockfile_close(graph_locks);
@@ -128,11 +129,14 @@ sluice_status co_branch_create(st_graph *graph, const co_branch_request *request
                                sluice_error *err)
 {
     pf_sha256 digest;
+    bool tried = false;
     PF_ASSERT(!pf_id_is_nil(&request->operation));
     *ret_receipt = (co_branch_receipt){0};
     sluice_status status = digest_request(request, &digest, err);
     if (status == SLUICE_OK)
-        status = create(graph, request, &digest, ret_receipt, err);
+        status = create(graph, request, &digest, ret_receipt, &tried, err);
+    if (status != SLUICE_OK && !tried)
+        co_branch_not_committed(err);
     if (status != SLUICE_OK && err)
         pf_id_text(&request->operation, err->operation_id);
     return status;

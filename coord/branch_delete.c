@@ -35,6 +35,7 @@ typedef struct deletion {
     st_control_receipt receipt;
     bool again; /* an owner died meanwhile */
     bool done;
+    bool tried; /* the name may be gone */
     co_branch_receipt *answer;
 } deletion;
 
@@ -166,6 +167,7 @@ static sluice_status delete_locked(deletion *del, uint64_t incarnation, sluice_e
     PF_TRY(complete_log(del, incarnation, err));
     PF_TRY(st_control_update(del->graph, put_receipt, del, del->deadline, err));
     PF_TRY(PF_FAILPOINT(BRANCH_BEFORE_REMOVE, err));
+    del->tried = true;
     PF_TRY(st_ref_remove(del->graph, del->request->name, incarnation, err));
     answer(del, false);
     (void)PF_FAILPOINT(BRANCH_AFTER_REMOVE, NULL); /* it is gone: an error here changes nothing */
@@ -258,6 +260,8 @@ sluice_status co_branch_delete(st_graph *graph, const co_branch_request *request
     status = run(&del, err);
 done:
     lk_lockfile_close(del.graph_locks);
+    if (status != SLUICE_OK && !del.tried)
+        co_branch_not_committed(err);
     if (status != SLUICE_OK && err)
         pf_id_text(&request->operation, err->operation_id);
     return status;

@@ -52,6 +52,9 @@ void co_source_close(co_source *source); /* safe on a zeroed one */
  * incarnation and goes into the same record. */
 sluice_status co_branch_mint(st_graph *graph, st_control_receipt *receipt, uint64_t *ret_incarnation,
                              uint64_t *ret_row_block, pf_deadline deadline, sluice_error *err);
+/* An error of making or deleting a branch before its name was touched: whatever stands in control/ or was settled of
+ * others' work on the way, the branch is as it was. */
+void co_branch_not_committed(sluice_error *err);
 sluice_status co_receipt_put(st_graph *graph, const st_control_receipt *receipt, pf_deadline deadline,
                              sluice_error *err);
 /* ALREADY_EXISTS when the name is taken. */

@@ -353,6 +353,25 @@ class Branches(ProgramTest):
         self.assertTrue(self.done(*words).document["repeated"])
         self.assertEqual(set(self.branches()), {"main"})
 
+    def test_an_error_before_the_name_is_touched_is_no_change_of_it(self):
+        """Whatever stands in control/ by then: it is answered as not committed, and the same request again does it."""
+        if not self.done("version", "--json").document["build"]["failpoints"]:
+            self.skipTest("a build without failpoints")
+        for verb, there in (("create", False), ("delete", True)):
+            for point in ("publish.after_log_record_write", "publish.after_log_record_sync"):
+                words = ("branch", verb, "G", "b", "--op-id", str(uuid.uuid4()), "--json")
+                self.assertEqual("b" in self.branches(), there)
+                said = self.run_program(*words, env={"SLUICE_FAILPOINT": point + "=error"})
+                self.assertIn(said.code, (1, 5), said.out)
+                self.assertIs(said.error["committed"], False, said.out)
+                self.assertEqual("b" in self.branches(), there)
+                self.done(*words)
+                self.assertEqual("b" in self.branches(), not there)
+                self.done("branch", "delete" if verb == "create" else "create", "G", "b")
+            if verb == "create":
+                self.done("branch", "create", "G", "b")
+        self.clean()
+
     # ---- a writer whose branch goes ----
 
     def test_a_load_whose_branch_is_deleted_and_made_again_ends_typed_and_touches_neither(self):
