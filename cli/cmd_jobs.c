@@ -12,20 +12,6 @@ static const cli_option jobs_options[JOBS_OPTIONS] = {
     [JOBS_SOCKET] = {"socket", 0, CLI_TEXT, "PATH", "of the supervisor (default: SLUICE_SOCKET)"},
 };
 
-static sluice_status connect_to(const cli_run *run, const char *graph, co_call **ret_call, sluice_error *err)
-{
-    const char *given = cli_text_or(run, JOBS_SOCKET, NULL);
-    char *socket = given ? strdup(given) : cli_find_socket(graph);
-    if (!socket) {
-        (void)pf_fail(err, SLUICE_USAGE, "%s: which supervisor is meant is not said", run->command->name);
-        pf_hint(err, "give --socket PATH, or set SLUICE_SOCKET");
-        return SLUICE_USAGE;
-    }
-    sluice_status status = co_call_open(socket, ret_call, err);
-    free(socket);
-    return status;
-}
-
 static const char *text_of(const st_node *object, const char *name)
 {
     const st_node *node = st_node_member(object, name);
@@ -86,7 +72,8 @@ static sluice_status run_jobs(cli_run *run, sluice_error *err)
     const st_node *result = NULL;
     sluice_status status;
     PF_GOTO(status, done,
-            connect_to(run, run->arguments.operand_count > 0 ? run->arguments.operands[0] : NULL, &call, err));
+            cli_connect(run, cli_text_or(run, JOBS_SOCKET, NULL),
+                        run->arguments.operand_count > 0 ? run->arguments.operands[0] : NULL, &call, err));
     PF_GOTO(status, done, co_call_ask(call, "list", NULL, &tree, &result, err));
     const st_node *jobs = st_node_member(result, "jobs");
     if (!jobs || jobs->kind != ST_NODE_ARRAY) {
@@ -118,7 +105,7 @@ static sluice_status run_cancel(cli_run *run, sluice_error *err)
     st_json_object_end(&json);
     PF_GOTO(status, done, st_json_end(&json, false, err));
     PF_GOTO(status, done, pf_buffer_append(&params, "", 1, err));
-    PF_GOTO(status, done, connect_to(run, NULL, &call, err));
+    PF_GOTO(status, done, cli_connect(run, cli_text_or(run, JOBS_SOCKET, NULL), NULL, &call, err));
     PF_GOTO(status, done, co_call_ask(call, "cancel", (const char *)params.data, &tree, &result, err));
     status = run->arguments.json
                  ? print_job(run, result, err)

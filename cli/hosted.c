@@ -96,6 +96,20 @@ char *cli_find_socket(const char *graph)
     return socket;
 }
 
+sluice_status cli_connect(const cli_run *run, const char *given, const char *graph, co_call **ret_call,
+                          sluice_error *err)
+{
+    char *socket = given ? strdup(given) : cli_find_socket(graph);
+    if (!socket) {
+        (void)pf_fail(err, SLUICE_USAGE, "%s: which supervisor is meant is not said", run->command->name);
+        pf_hint(err, "give --socket PATH, or set SLUICE_SOCKET");
+        return SLUICE_USAGE;
+    }
+    sluice_status status = co_call_open(socket, ret_call, err);
+    free(socket);
+    return status;
+}
+
 static sluice_status add_descriptor(cli_handover *handover, const char *name, int descriptor, sluice_error *err)
 {
     if (handover->job.input_count + 1 >= PF_SOCKET_DESCRIPTORS_MAX)
@@ -172,7 +186,8 @@ static sluice_status hand_over(cli_run *run, co_call *call, cli_handover *handov
     bool hosted = false;
     sluice_error failed = {0};
     PF_TRY(add_inputs(run, handover, err));
-    PF_TRY(pf_working_folder(&handover->job.folder, err));
+    if (is_given(run, "rejects")) /* a file of the user's, written there */
+        PF_TRY(pf_working_folder(&handover->job.folder, err));
     sluice_status status = co_call_run(call, &handover->job, print_output, run, &hosted, &run->served_exit, &failed);
     run->served = hosted && status == SLUICE_OK;
     if (!hosted && handover->visible) {

@@ -7,10 +7,14 @@
 #define CLI_HOSTED_H
 
 #include "cli/command.h"
+#include "coord/host/call.h"
 #include "coord/host/serve.h"
 
 /* The supervisor that may be asked: SLUICE_SOCKET, else the hint in the graph's folder. Malloc'd; NULL: none. */
 char *cli_find_socket(const char *graph);
+/* Connects for a command about a supervisor itself: at `socket`, else at the one of `graph` (NULL: SLUICE_SOCKET). */
+sluice_status cli_connect(const cli_run *run, const char *socket, const char *graph, co_call **ret_call,
+                          sluice_error *err);
 /* Runs the command by way of a supervisor when one hosts its graph: then run->served is set, and its output is printed.
  */
 sluice_status cli_serve_elsewhere(cli_run *run, char *const *words, uint32_t count, sluice_error *err);

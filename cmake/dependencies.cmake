@@ -8,11 +8,12 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 find_package(roaring REQUIRED CONFIG) # the one that Debian ships without a pkg-config file
 
 add_library(sluice_external INTERFACE)
 target_link_libraries(sluice_external INTERFACE PkgConfig::CJSON PkgConfig::UUID PkgConfig::XXHASH PkgConfig::CRYPTO
-  PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZ4 PkgConfig::PCRE2 roaring::roaring m)
+  PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZ4 PkgConfig::PCRE2 PkgConfig::MICROHTTPD roaring::roaring m)
 # The allocator is the program's: a library never chooses one for the process that it is in.
 add_library(sluice_allocator INTERFACE)
 if(SLUICE_JEMALLOC AND NOT SLUICE_SANITIZE)

@@ -5,6 +5,8 @@
 #include "platform/check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -82,6 +84,37 @@ sluice_status pf_socket_listen(const char *path, uint32_t mode, int *ret_listene
         status = pf_fail_private(err, bind_error == EACCES ? SLUICE_PERMISSION : SLUICE_USAGE,
                                  "the socket cannot be made at its path", "%s: %s", path, strerrordesc_np(bind_error));
     else if (listen(fd, BACKLOG) != 0 || chmod(path, mode) != 0)
+        status = pf_fail_errno(err, errno, "listening at a socket");
+    if (status != SLUICE_OK)
+        (void)close(fd);
+    else
+        *ret_listener = fd;
+    return status;
+}
+
+sluice_status pf_socket_listen_local(const char *place, int *ret_listener, sluice_error *err)
+{
+    const char *colon = strrchr(place, ':');
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const int on = 1;
+    sluice_status status = SLUICE_OK;
+    if (!colon)
+        return pf_fail(err, SLUICE_USAGE, "the place of the HTTP server is not understood");
+    bool is_six = place[0] == '[';
+    uint16_t port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+    four.sin_port = six.sin6_port = port;
+    four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return pf_fail_errno(err, errno, "opening a socket");
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    int bound = is_six ? bind(fd, (const struct sockaddr *)&six, sizeof six)
+                       : bind(fd, (const struct sockaddr *)&four, sizeof four);
+    if (bound != 0)
+        status = pf_fail(err, errno == EADDRINUSE ? SLUICE_ALREADY_EXISTS : SLUICE_USAGE,
+                         "the HTTP server cannot listen: %s", strerrordesc_np(errno));
+    else if (listen(fd, BACKLOG) != 0)
         status = pf_fail_errno(err, errno, "listening at a socket");
     if (status != SLUICE_OK)
         (void)close(fd);

@@ -26,6 +26,9 @@ typedef struct pf_peer {
 /* Listens at the path, whose permission bits are `mode`. A socket that nobody listens at any more is replaced;
  * ALREADY_EXISTS when somebody does, or when the path is something else. */
 sluice_status pf_socket_listen(const char *path, uint32_t mode, int *ret_listener, sluice_error *err);
+/* Listens at ADDRESS:PORT of this machine's loopback ("127.0.0.1:9187", "[::1]:9187"; port 0: any). ALREADY_EXISTS when
+ * somebody listens there. */
+sluice_status pf_socket_listen_local(const char *place, int *ret_listener, sluice_error *err);
 /* Removes the path when it is a socket. */
 void pf_socket_remove(const char *path);
 /* The next connection; *ret_fd -1 when none waits (or its client is gone again). */

@@ -123,6 +123,9 @@ static sluice_status take_event(host_server *host, const pf_event *event, sluice
         case HOST_TAG_ERRORS:
             host_runner_output(host, number, 1);
             break;
+        case HOST_TAG_HTTP:
+            host_http_run(host);
+            break;
         }
         break;
     case PF_EVENT_BELL:
@@ -142,6 +145,7 @@ static void tick(host_server *host)
     host_runners_tick(host, now);
     host_regions_tick(host, now);
     host_clients_tick(host, now);
+    host_http_run(host);
     if (host->watchdog_ms > 0 && now >= host->next_watchdog_ns) {
         pf_notify_manager("WATCHDOG=1");
         host->next_watchdog_ns = now + host->watchdog_ms * 1000000;
@@ -179,6 +183,7 @@ static sluice_status open_host(host_server *host, sluice_error *err)
     PF_TRY(pf_watch_hangups(host->watch, err));
     PF_TRY(pf_socket_listen(host->config.socket, host->config.socket_mode, &host->listener, err));
     PF_TRY(pf_watch_descriptor(host->watch, host->listener, HOST_TAG(HOST_TAG_LISTENER, 0), true, false, err));
+    PF_TRY(host_http_open(host, err));
     host_graphs_apply(host, &host->config);
     host->watchdog_ms = pf_watchdog_ms();
     pf_notify_manager("READY=1");
@@ -231,6 +236,7 @@ static void close_host(host_server *host)
     if (host->listener >= 0)
         pf_socket_remove(host->config.socket);
     pf_descriptor_close(&host->listener);
+    host_http_close(host);
     pf_watch_close(host->watch);
     host_config_free(&host->config);
     pf_failpoints_share(NULL);

@@ -8,6 +8,7 @@
  *   rpc.c      requests: what is asked, and whether this user may
  *   job.c      jobs: admission, queues, the fair choice, ends
  *   runner.c   the processes: forking, orders, output, deaths
+ *   http.c     metrics, health, the status page
  *   region.c   the shared regions of standing runners
  *   work.c     inside a runner
  *   call.c     the client's side (coord/host/call.h)
@@ -35,24 +36,31 @@
 #include "store/format/json.h"
 #include "store/format/tree.h"
 
-#define HOST_LINE_MAX    (UINT32_C(1) << 20) /* bytes of a request */
-#define HOST_NODES_MAX   65536u              /* values in a request */
-#define HOST_WORDS_MAX   4096u
-#define HOST_OUTPUT_KEPT (UINT32_C(256) << 10) /* of each stream of a job, for those who ask later */
-#define HOST_UNSENT_SLOW (UINT32_C(1) << 20)   /* a client with so much unsent output slows its job down */
-#define HOST_UNSENT_MAX  (UINT32_C(8) << 20)   /* and with so much is disconnected */
-#define HOST_STALLED_MS  30000                 /* or when it takes nothing for so long */
-#define HOST_WAITS_MAX   256u                  /* requests of one connection that wait for a job */
-#define HOST_ENDED_KEPT  256u                  /* jobs whose end is remembered */
-#define HOST_RUNNERS_MAX 512u
-#define HOST_TICK_MS     200
-#define HOST_CRASHES_MAX 5u   /* of one job's runners */
-#define HOST_DEATHS_MAX  250u /* of one job's runners, by kills from outside */
-#define HOST_BACKOFF_MS  50
-#define HOST_BACKOFF_MAX 10000
-#define HOST_RUNNER_JOBS 10000u /* a runner that stays is replaced after so many */
+#define HOST_LINE_MAX        (UINT32_C(1) << 20) /* bytes of a request */
+#define HOST_NODES_MAX       65536u              /* values in a request */
+#define HOST_WORDS_MAX       4096u
+#define HOST_OUTPUT_KEPT     (UINT32_C(256) << 10) /* of each stream of a job, for those who ask later */
+#define HOST_UNSENT_SLOW     (UINT32_C(1) << 20)   /* a client with so much unsent output slows its job down */
+#define HOST_UNSENT_MAX      (UINT32_C(8) << 20)   /* and with so much is disconnected */
+#define HOST_STALLED_MS      30000                 /* or when it takes nothing for so long */
+#define HOST_WAITS_MAX       256u                  /* requests of one connection that wait for a job */
+#define HOST_ENDED_KEPT      256u                  /* jobs whose end is remembered */
+#define HOST_RUNNERS_MAX     512u
+#define HOST_TICK_MS         200
+#define HOST_CRASHES_MAX     5u   /* of one job's runners */
+#define HOST_DEATHS_MAX      250u /* of one job's runners, by kills from outside */
+#define HOST_BACKOFF_MS      50
+#define HOST_BACKOFF_MAX     10000
+#define HOST_EXITS           131u /* exit statuses that are counted */
+#define HOST_SECONDS_BUCKETS 14u
+#define HOST_RUNNER_JOBS     10000u /* a runner that stays is replaced after so many */
 
 typedef struct host_server host_server;
+
+typedef struct host_histogram {
+    double sum;
+    uint64_t count, buckets[HOST_SECONDS_BUCKETS];
+} host_histogram;
 typedef struct host_graph host_graph;
 typedef struct host_job host_job;
 typedef struct host_runner host_runner;
@@ -62,6 +70,12 @@ typedef struct host_waiter host_waiter;
 typedef enum host_lane { HOST_SMALL, HOST_POOL, HOST_LANES } host_lane;
 
 typedef enum host_state { HOST_WAITING, HOST_RUNNING, HOST_ENDED } host_state;
+
+typedef struct host_answer { /* what a runner says when its job has ended */
+    uint32_t exit, spare;
+    uint64_t flushes, written; /* meanwhile, by a standing runner */
+} host_answer;
+_Static_assert(sizeof(host_answer) == 24, "no padding is sent");
 
 struct host_waiter { /* a request that is answered when its job ends */
     host_waiter *next;
@@ -121,6 +135,9 @@ struct host_graph {
     unsigned crashes;          /* in a row */
     int64_t not_before_ns;     /* no job is started before */
     uint64_t done, failed, refused, restarts;
+    uint64_t exits[HOST_EXITS];
+    uint64_t flushes, written; /* by its standing runners */
+    host_histogram waited, took;
 };
 
 typedef enum host_runner_state {
@@ -144,7 +161,7 @@ struct host_runner {
     pf_buffer orders;
     int descriptors[PF_SOCKET_DESCRIPTORS_MAX]; /* to go with the first byte of `orders`; they are the job's */
     uint32_t descriptor_count;
-    uint8_t answer[8];
+    uint8_t answer[sizeof(host_answer)];
     uint32_t answer_length;
     bool stays;
     uint64_t jobs;
@@ -180,6 +197,8 @@ struct host_server {
     pf_watch *watch;
     pf_shared_memory failpoints; /* passages, counted over all runners */
     int listener;
+    struct MHD_Daemon *http; /* NULL: none */
+    int http_epoll;
     host_graph *graphs;
     host_job *oldest, *newest;
     uint32_t ended;
@@ -205,7 +224,8 @@ typedef enum host_tag {
     HOST_TAG_CLIENT,
     HOST_TAG_CHANNEL,
     HOST_TAG_OUTPUT,
-    HOST_TAG_ERRORS
+    HOST_TAG_ERRORS,
+    HOST_TAG_HTTP
 } host_tag;
 #define HOST_TAG(kind, number) ((uint32_t)(kind) << 16 | (uint32_t)(number))
 
@@ -239,6 +259,15 @@ void host_rpc(host_server *host, host_client *client, const char *line, size_t l
 void host_rpc_ended(host_server *host, host_job *job);
 /* To those who are sent output as it comes; returns whether one of them is slow. */
 bool host_rpc_output(host_server *host, host_job *job, unsigned stream, const uint8_t *bytes, size_t length);
+
+const char *host_graph_state(const host_graph *graph, int64_t now);
+
+/* ---- http.c ---- */
+
+sluice_status host_http_open(host_server *host, sluice_error *err); /* where the configuration wants it */
+void host_http_run(host_server *host);
+void host_http_close(host_server *host);
+void host_count_seconds(host_histogram *histogram, int64_t nanoseconds);
 
 /* ---- job.c ---- */
 

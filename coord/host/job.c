@@ -145,8 +145,10 @@ static void start(host_server *host, host_job *job)
     charge(host, job);
     job->state = HOST_RUNNING;
     job->attempts++;
-    if (job->started_ns == 0)
+    if (job->started_ns == 0) {
         job->started_ns = pf_monotonic_ns();
+        host_count_seconds(&job->graph->waited, job->started_ns - job->submitted_ns);
+    }
     job->end_by_ns = job->graph->config.deadline_seconds
                          ? pf_monotonic_ns() + (int64_t)job->graph->config.deadline_seconds * 1000000000
                          : INT64_MAX;
@@ -246,6 +248,11 @@ void host_job_end(host_server *host, host_job *job, int exit, const sluice_error
         job->graph->failed++;
     else
         job->graph->done++;
+    int status = failed ? sluice_status_exit(failed->code) : exit;
+    if (status >= 0 && status < (int)HOST_EXITS)
+        job->graph->exits[status]++;
+    if (job->started_ns)
+        host_count_seconds(&job->graph->took, job->ended_ns - job->started_ns);
     drop_request(job);
     host_rpc_ended(host, job);
     host->ended++;

@@ -538,7 +538,7 @@ static void list(const rpc_request *request)
     end(request->host, request->client, &json);
 }
 
-static const char *state_of(const host_graph *graph, int64_t now)
+const char *host_graph_state(const host_graph *graph, int64_t now)
 {
     return graph->leaving               ? "leaving"
            : !graph->ready              ? "failed"
@@ -550,10 +550,12 @@ static const char *state_of(const host_graph *graph, int64_t now)
 static void put_graph(st_json *json, const host_graph *graph, int64_t now)
 {
     st_json_object(json);
+    st_json_name(json, "number");
+    st_json_unsigned(json, graph->number);
     st_json_name(json, "name");
     st_json_text(json, graph->config.name);
     st_json_name(json, "state");
-    st_json_text(json, state_of(graph, now));
+    st_json_text(json, host_graph_state(graph, now));
     if (!graph->ready) {
         st_json_name(json, "problem");
         st_json_text(json, sluice_status_name(graph->problem.code));
@@ -578,6 +580,9 @@ static void put_graph(st_json *json, const host_graph *graph, int64_t now)
     st_json_unsigned(json, graph->refused);
     st_json_name(json, "restarts");
     st_json_unsigned(json, graph->restarts);
+    st_json_name(json, "seconds_mean");
+    st_json_double(json,
+                   graph->took.count ? (double)(int64_t)(graph->took.sum * 1e6 / (double)graph->took.count) / 1e6 : 0);
     st_json_object_end(json);
 }
 

@@ -341,18 +341,20 @@ static void drain(host_server *host, host_runner *runner)
 
 static void take_answer(host_server *host, host_runner *runner)
 {
-    uint32_t exit;
+    host_answer answer;
     host_job *job = runner->job;
-    memcpy(&exit, runner->answer, sizeof exit);
+    memcpy(&answer, runner->answer, sizeof answer);
     drain(host, runner);
     runner->graph->crashes = 0;
+    runner->graph->flushes += answer.flushes;
+    runner->graph->written += answer.written;
     runner->job = NULL;
     runner->answer_length = 0;
     runner->state = HOST_RUNNER_IDLE;
     runner->idle_since_ns = pf_monotonic_ns();
     if (!runner->stays || runner->jobs >= HOST_RUNNER_JOBS || runner->graph->leaving || host->draining)
         dismiss(host, runner);
-    host_job_end(host, job, (int)(exit & 0xff), NULL);
+    host_job_end(host, job, (int)(answer.exit & 0xff), NULL);
 }
 
 void host_runner_channel(host_server *host, uint32_t number, bool readable, bool writable)

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What a supervisor shows of itself: metrics, health, the page, top; and what its processes are held back from."""
+
+import os
+import re
+import signal
+import socket
+import unittest
+
+from serve.serving import ServeTest, insert, workers
+from support.program import main
+
+
+class Observed(ServeTest):
+    def setUp(self):
+        super().setUp()
+        self.graphs("G", "H")
+
+    def http(self, request):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(60)
+            connection.connect(os.path.relpath(self.path("http"), os.getcwd()))
+            connection.sendall(request)
+            answer = b""
+            while more := connection.recv(65536):
+                answer += more
+        head, _, body = answer.decode().partition("\r\n\r\n")
+        return int(head.split()[1]), head, body
+
+    def get(self, path):
+        return self.http(("GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path).encode())
+
+    def metrics(self):
+        code, head, body = self.get("/metrics")
+        self.assertEqual(code, 200)
+        self.assertIn("text/plain; version=0.0.4", head)
+        values, types = {}, {}
+        for line in body.splitlines():
+            if line.startswith("# TYPE "):
+                types[line.split()[2]] = line.split()[3]
+            elif not line.startswith("#"):
+                self.assertRegex(line, r'^sluice_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+$')
+                name, value = line.rsplit(" ", 1)
+                values[name] = float(value)
+                base = re.sub(r"(_bucket|_sum|_count)?(\{.*)?$", "", name)
+                self.assertTrue(base in types, line)
+        for name, kind in types.items():
+            self.assertEqual(kind == "counter", name.endswith("_total"), name)
+        return values
+
+    def test_metrics_count_what_was_done(self):
+        self.configure("G", "H", http="http")
+        self.serve()
+        for key in (1, 2, 2):
+            self.say(self.mutate(insert(key)))
+        values = self.metrics()
+        self.assertEqual(values['sluice_jobs_ended_total{graph="1",exit="0"}'], 2)
+        self.assertEqual(values['sluice_jobs_ended_total{graph="1",exit="4"}'], 1)
+        self.assertEqual(values['sluice_job_seconds_count{graph="1"}'], 3)
+        self.assertEqual(values['sluice_job_seconds_bucket{graph="1",le="+Inf"}'], 3)
+        self.assertEqual(values['sluice_jobs_ended_total{graph="2",exit="0"}'], 0)
+        self.assertEqual(values['sluice_graph_up{graph="2"}'], 1)
+        self.assertGreaterEqual(values['sluice_flushes_total{graph="1"}'], 2)
+        self.assertEqual(self.get("/healthz")[::2], (200, "ok\n"))
+        code, _, page = self.get("/")
+        self.assertEqual(code, 200)
+        self.assertIn("<td>1</td><td>idle</td><td>0</td><td>0</td><td>2</td><td>1</td>", page)
+        self.assertEqual(self.get("/other")[0], 404)
+        self.assertEqual(self.http(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")[0], 405)
+        self.end()
+        self.assertFalse(os.path.exists(self.path("http")))
+
+    def test_health_says_when_it_drains(self):
+        self.configure("G", http="http")
+        self.serve(env={"SLUICE_FAILPOINT": "gates.after=stop"})
+        client = self.mutate(insert(1))
+        runner = self.stopped()
+        self.server.send_signal(signal.SIGTERM)
+        self.until("it drains", lambda: self.status()["state"] == "draining")
+        self.assertEqual(self.get("/healthz")[0], 503)
+        os.kill(runner, signal.SIGCONT)
+        self.assertEqual(self.say(client).code, 0)
+        self.finish(self.server)
+
+    def test_top_shows_the_graphs_once_where_there_is_no_terminal(self):
+        self.configure("G", {"path": "H", "mode": "queued"})
+        self.serve()
+        self.say(self.mutate(insert(1)))
+        result = self.say(self.start("top", env={"SLUICE_SOCKET": self.path("s")}))
+        self.assertEqual(result.code, 0, result.err)
+        lines = result.out.splitlines()
+        self.assertIn("of 2 workers busy", lines[0])
+        self.assertEqual([line.split()[:6] for line in lines[3:5]],
+                         [["1", "G", "idle", "0", "0", "1"], ["2", "H", "idle", "0", "0", "0"]])
+        self.end()
+
+    def test_a_process_at_work_is_held_to_its_graph(self):
+        self.configure("G")
+        self.serve(env={"SLUICE_FAILPOINT": "gates.after=stop"})
+        client = self.mutate(insert(1))
+        runner = self.stopped()
+        with open("/proc/%d/status" % runner) as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+        self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
+        names = [os.readlink("/proc/%d/fd/%s" % (runner, fd)) for fd in os.listdir("/proc/%d/fd" % runner)]
+        self.assertEqual([name for name in names if name.startswith(self.folder) and not name.startswith(self.path("G"))], [])
+        os.kill(runner, signal.SIGCONT)
+        self.assertEqual(self.say(client).code, 0)
+        self.end()
+
+    def test_descriptors_stay_as_many_after_many_jobs(self):
+        self.configure("G")
+        self.serve()
+
+        def descriptors():
+            return [len(os.listdir("/proc/%d/fd" % pid)) for pid in [self.server.pid] + workers(self.server.pid)]
+        connection = self.connect()
+        for key in range(10):
+            connection.ask("submit", graph="G", command="mutate", words=["G"], text=insert(key))
+        before = descriptors()
+        for key in range(10, 110):
+            answer = connection.ask("submit", graph="G", command="mutate", words=["G"], text=insert(key))
+            self.assertEqual(answer["result"]["exit"], 0)
+        after = descriptors()
+        self.assertEqual(after[0], before[0])
+        self.assertLess(max(after[1:]), 30)  # a few segments of the log are kept open
+        connection.close()
+        self.end()
+
+
+if __name__ == "__main__":
+    main()
