@@ -11,7 +11,7 @@
  * | LK_TURNSTILE + byte    | turnstile of that byte: exclusive takers hold it while they wait, shared ones pass it |
  *
  * The kernel releases them when the owner is gone; counted per process (two holds of one byte by one handle are one
- * kernel lock), never upgraded. Graph-wide bytes lie in locks/graph: 0 refs, 1 reclaim, 3 host.
+ * kernel lock), never upgraded. Graph-wide bytes lie in locks/graph: 0 refs, 1 reclaim, 3 host, 4 backup.
  */
 #ifndef LOCKS_OSLOCK_H
 #define LOCKS_OSLOCK_H
@@ -27,6 +27,7 @@
 #define LK_GRAPH_REFS     0u
 #define LK_GRAPH_RECLAIM  1u
 #define LK_GRAPH_HOST     3u
+#define LK_GRAPH_BACKUP   4u /* whoever writes a backup into this folder, or puts one back: by try, in no order */
 
 typedef struct lk_lockfile lk_lockfile;
 /* Opens an existing lock file ("branches/1/locks") on a descriptor of its own. */

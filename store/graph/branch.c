@@ -76,6 +76,14 @@ sluice_status st_branch_list(st_graph *graph, st_branch_fn *each, void *context,
     return pf_list(graph->volume, "branches", on_folder, &walk, err);
 }
 
+sluice_status st_graph_open_log(st_graph *graph, const char *folder, uint64_t incarnation, st_log **ret_log,
+                                sluice_error *err)
+{
+    const st_log_cut *cut = graph->cut ? st_cut_find_log(graph->cut, incarnation) : NULL;
+    return cut ? st_log_open_at(graph->volume, folder, cut, ret_log, err)
+               : st_log_open(graph->volume, folder, incarnation, graph->access, ret_log, err);
+}
+
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err)
 {
     char folder[64];
@@ -91,7 +99,7 @@ sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_l
         return pf_fail_memory(err);
     graph->logs = grown;
     st_branch_folder(incarnation, folder);
-    PF_TRY(st_log_open(graph->volume, folder, incarnation, graph->access, &log, err));
+    PF_TRY(st_graph_open_log(graph, folder, incarnation, &log, err));
     graph->logs[graph->log_count++] = (st_open_log){.incarnation = incarnation, .log = log};
     *ret_log = log;
     return SLUICE_OK;

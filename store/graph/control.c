@@ -41,7 +41,7 @@ done:
 sluice_status st_control_log(st_graph *graph, st_log **ret_log, sluice_error *err)
 {
     if (!graph->control)
-        PF_TRY(st_log_open(graph->volume, ST_CONTROL_FOLDER, CONTROL_INCARNATION, graph->access, &graph->control, err));
+        PF_TRY(st_graph_open_log(graph, ST_CONTROL_FOLDER, CONTROL_INCARNATION, &graph->control, err));
     *ret_log = graph->control;
     return SLUICE_OK;
 }

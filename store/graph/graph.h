@@ -40,6 +40,8 @@ sluice_status st_graph_init(const char *path, st_schema *schema, st_write_mode m
 /* The same on an open, empty volume (tests on the sim volume). */
 sluice_status st_graph_init_on(pf_volume *volume, st_schema *schema, st_write_mode mode, pf_id *ret_graph_id,
                                sluice_error *err);
+/* The folder for a graph that is copied to `path`: opened, or made; preflight as for init, and nothing else. */
+sluice_status st_folder_prepare(const char *path, pf_volume **ret_volume, sluice_error *err);
 /* Opens. PF_WRITE syncs the graph's own name and runs preflight (classify always, probe once per boot and mount);
  * PF_READ classifies and writes nothing. NOT_FOUND: no such folder; UNSUPPORTED_FORMAT: another version or no graph. */
 sluice_status st_graph_open(const char *path, pf_access access, st_graph **ret_graph, sluice_error *err);

@@ -258,7 +258,7 @@ static const char *evidence_folder(void)
 }
 
 /* Opens the folder when it is there; else *ret_volume stays NULL. Nothing is changed. */
-static sluice_status open_existing(const char *path, pf_volume **ret_volume, sluice_error *err)
+static sluice_status open_existing(const char *path, bool check, pf_volume **ret_volume, sluice_error *err)
 {
     sluice_error local = {0};
     sluice_status status = pf_volume_open(path, PF_WRITE, ret_volume, &local);
@@ -269,28 +269,47 @@ static sluice_status open_existing(const char *path, pf_volume **ret_volume, slu
             *err = local;
         return status;
     }
-    return check_place(*ret_volume, err);
+    return check ? check_place(*ret_volume, err) : SLUICE_OK;
+}
+
+/* The folder of a graph to be made at `path`, preflight included. */
+static sluice_status prepare_folder(const char *path, bool check, pf_volume **ret_volume, sluice_error *err)
+{
+    pf_filesystem filesystem;
+    char *parent = NULL;
+    sluice_status status;
+
+    PF_TRY(pf_preflight_classify(path, PF_WRITE, &filesystem, err));
+    PF_GOTO(status, done, open_existing(path, check, ret_volume, err));
+    PF_GOTO(status, done, parent_of(path, &parent, err));
+    PF_GOTO(status, done, pf_preflight_probe(*ret_volume ? path : parent, evidence_folder(), err));
+    if (*ret_volume) /* made by somebody, perhaps a moment ago by an init that was killed */
+        status = pf_volume_sync_name(*ret_volume, err);
+    else
+        status = pf_volume_make(path, ret_volume, err);
+done:
+    free(parent);
+    return status;
+}
+
+sluice_status st_folder_prepare(const char *path, pf_volume **ret_volume, sluice_error *err)
+{
+    pf_volume *volume = NULL;
+    sluice_status status = prepare_folder(path, false, &volume, err);
+    if (status == SLUICE_OK)
+        *ret_volume = volume;
+    else
+        pf_volume_close(volume);
+    return status;
 }
 
 sluice_status st_graph_init(const char *path, st_schema *schema, st_write_mode mode, pf_id *ret_graph_id,
                             sluice_error *err)
 {
-    pf_filesystem filesystem;
     pf_volume *volume = NULL;
-    char *parent = NULL;
-    sluice_status status;
-
-    PF_TRY(pf_preflight_classify(path, PF_WRITE, &filesystem, err));
-    PF_GOTO(status, done, open_existing(path, &volume, err));
-    PF_GOTO(status, done, parent_of(path, &parent, err));
-    PF_GOTO(status, done, pf_preflight_probe(volume ? path : parent, evidence_folder(), err));
-    if (volume) /* made by somebody, perhaps a moment ago by an init that was killed */
-        PF_GOTO(status, done, pf_volume_sync_name(volume, err));
-    else
-        PF_GOTO(status, done, pf_volume_make(path, &volume, err));
-    PF_GOTO(status, done, st_graph_init_on(volume, schema, mode, ret_graph_id, err));
-done:
+    sluice_status status = prepare_folder(path, true, &volume, err);
+    if (status == SLUICE_OK)
+        status = st_graph_init_on(volume, schema, mode, ret_graph_id, err);
     pf_volume_close(volume);
-    free(parent);
     return status;
 }

@@ -8,12 +8,14 @@
  * refs.c     branch names
  * control.c  the control state and its log; control_document.c its encoding; boundary.c what collection let go of
  * reserve.c  the reserve file
+ * cut.c      a graph as it stood; cut_files.c the files that a backup keeps of it
  */
 #ifndef STORE_GRAPH_INTERNAL_H
 #define STORE_GRAPH_INTERNAL_H
 
 #include "locks/oslock.h"
 #include "store/format/json.h"
+#include "store/graph/cut.h"
 #include "store/graph/graph.h"
 
 #define ST_FORMAT_FILE    "FORMAT"
@@ -46,6 +48,9 @@ struct st_graph {
     uint32_t log_count;
     uint64_t *durable_refs; /* incarnations whose ref this handle has synced */
     uint32_t durable_count;
+    const st_cut *cut; /* the graph is seen as of this; NULL: as it is */
+    st_cut *owned_cut; /* the same, when this handle read it */
+    bool borrowed;     /* the volume is another handle's */
 };
 
 /* ---- layout.c ---- */
@@ -82,7 +87,16 @@ sluice_status st_control_make(pf_volume *volume, const st_control *first, sluice
 /* Opens the log of control/ if it is not open yet. */
 sluice_status st_control_log(st_graph *graph, st_log **ret_log, sluice_error *err);
 
+/* ---- cut_files.c ---- */
+
+/* Removes a folder with its files and folders; one that is not there is gone already. */
+sluice_status st_remove_tree(pf_volume *volume, const char *folder, sluice_error *err);
+
 /* ---- branch.c ---- */
+
+/* Opens a log as it is, or as of the graph's cut. */
+sluice_status st_graph_open_log(st_graph *graph, const char *folder, uint64_t incarnation, st_log **ret_log,
+                                sluice_error *err);
 
 sluice_status st_branch_make_on(pf_volume *volume, uint64_t incarnation, uint64_t number, const pf_sha256 *digest,
                                 const pf_buffer *opening_manifest, const pf_buffer *opening_attachments,

@@ -17,8 +17,8 @@
 
 static const char *const folders[] = {"control", "refs",       "branches", "schema", "tables", "attempts",
                                       "locks",   "quarantine", "audit",    "cache",  "trash"};
-static const char *const files[] = {ST_FORMAT_FILE,  ST_FORMAT_NEW,  ST_INFO_FILE,
-                                    ST_INTENTS_FILE, ST_CLAIMS_FILE, ST_RESERVE_FILE};
+static const char *const files[] = {ST_FORMAT_FILE,  ST_FORMAT_NEW,  ST_INFO_FILE,     ST_INTENTS_FILE, ST_CLAIMS_FILE,
+                                    ST_RESERVE_FILE, ST_BACKUP_FILE, ST_BACKUP_BEFORE, ST_BACKUP_NEW};
 static const char *const mode_names[] = {
     [ST_MODE_OPTIMISTIC] = "optimistic", [ST_MODE_SINGLE] = "single", [ST_MODE_QUEUED] = "queued"};
 

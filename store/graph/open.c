@@ -10,16 +10,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-static sluice_status no_graph(sluice_status status, const sluice_error *why, sluice_error *err)
+static sluice_status no_graph(pf_volume *volume, sluice_status status, const sluice_error *why, sluice_error *err)
 {
+    pf_stat stat;
     if (status != SLUICE_NOT_FOUND) {
         if (err)
             *err = *why;
         return status;
     }
     pf_fail(err, SLUICE_UNSUPPORTED_FORMAT, "the folder is not a graph: it has no file FORMAT");
-    pf_hint(err, "an `init` that was cut short is finished by the same `init` again");
+    if (pf_stat_path(volume, ST_BACKUP_NEW, &stat, NULL) == SLUICE_OK)
+        pf_hint(err, "it holds a `backup` that was cut short: run the same `backup` again");
+    else
+        pf_hint(err, "an `init` that was cut short is finished by the same `init` again");
     return SLUICE_UNSUPPORTED_FORMAT;
+}
+
+/* A backup into this folder that was cut short: to writers, which put the folder back first. */
+static sluice_status put_back(st_graph *graph, sluice_error *err)
+{
+    lk_lockfile *lock = NULL;
+    st_cut before = {0};
+    sluice_error local = {0};
+    PF_TRY(lk_lockfile_open(graph->volume, ST_GRAPH_LOCKS, &lock, err));
+    sluice_status status = lk_take(lock, LK_GRAPH_BACKUP, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &local);
+    if (status == SLUICE_LIVE_WRITER_CONTENTION) {
+        status = pf_fail(err, SLUICE_WRITER_BUSY, "a backup is being written into this graph");
+        pf_hint(err, "wait for its end; until then the graph can be read as it was before");
+        goto done;
+    }
+    if (status == SLUICE_OK)
+        status = st_cut_read(graph->volume, ST_BACKUP_BEFORE, &before, &local);
+    if (status == SLUICE_OK)
+        status = st_cut_put_back(graph->volume, &before, &local);
+    if (status == SLUICE_NOT_FOUND) /* finished meanwhile */
+        status = SLUICE_OK;
+    else if (status != SLUICE_OK && err)
+        *err = local;
+done:
+    st_cut_free(&before);
+    lk_lockfile_close(lock);
+    return status;
+}
+
+static sluice_status look_for_backup(st_graph *graph, sluice_error *err)
+{
+    pf_stat stat;
+    if (pf_stat_path(graph->volume, ST_BACKUP_BEFORE, &stat, NULL) != SLUICE_OK)
+        return SLUICE_OK;
+    if (graph->access == PF_WRITE)
+        return put_back(graph, err);
+    sluice_error local = {0};
+    graph->owned_cut = calloc(1, sizeof(*graph->owned_cut));
+    if (!graph->owned_cut)
+        return pf_fail_memory(err);
+    sluice_status status = st_cut_read(graph->volume, ST_BACKUP_BEFORE, graph->owned_cut, &local);
+    if (status == SLUICE_OK)
+        graph->cut = graph->owned_cut;
+    if (status == SLUICE_OK || status == SLUICE_NOT_FOUND) /* finished meanwhile */
+        return SLUICE_OK;
+    if (err)
+        *err = local;
+    return status;
 }
 
 sluice_status st_graph_open_on(pf_volume *volume, pf_access access, st_graph **ret_graph, sluice_error *err)
@@ -37,10 +89,11 @@ sluice_status st_graph_open_on(pf_volume *volume, pf_access access, st_graph **r
     graph->access = access;
     status = st_layout_check_format(volume, &local);
     if (status != SLUICE_OK) {
-        status = no_graph(status, &local, err);
+        status = no_graph(volume, status, &local, err);
         goto failed;
     }
     PF_GOTO(status, failed, st_info_read(volume, &info, err));
+    PF_GOTO(status, failed, look_for_backup(graph, err));
     /* Who made the graph may have died before its name was durable; nothing may be acknowledged in it before that. */
     if (access == PF_WRITE)
         PF_GOTO(status, failed, pf_sync_dir(volume, "", err));
@@ -93,7 +146,11 @@ void st_graph_close(st_graph *graph)
         st_log_close(graph->logs[i].log);
     st_log_close(graph->control);
     lk_lockfile_close(graph->control_locks);
-    pf_volume_close(graph->volume);
+    if (!graph->borrowed)
+        pf_volume_close(graph->volume);
+    if (graph->owned_cut)
+        st_cut_free(graph->owned_cut);
+    free(graph->owned_cut);
     free(graph->logs);
     free(graph->durable_refs);
     st_control_free(&graph->boundaries);

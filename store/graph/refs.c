@@ -121,6 +121,12 @@ sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incar
     sluice_error local = {0};
 
     PF_TRY(check_name(name, err));
+    if (graph->cut) {
+        const st_cut_ref *ref = st_cut_find_ref(graph->cut, name);
+        if (ref)
+            *ret_incarnation = ref->incarnation;
+        return ref ? SLUICE_OK : no_such_branch(name, err);
+    }
     st_ref_file_name(name, file_name);
     sluice_status status = read_ref(graph->volume, file_name, &inner, ret_incarnation, &local);
     if (status == SLUICE_NOT_FOUND) {
@@ -260,5 +266,9 @@ static sluice_status list_one(void *context, const char *file_name, pf_kind kind
 sluice_status st_ref_list(st_graph *graph, st_ref_fn *each, void *context, sluice_error *err)
 {
     listing list = {.volume = graph->volume, .each = each, .context = context};
+    for (uint32_t i = 0; graph->cut && i < graph->cut->ref_count; i++)
+        PF_TRY(each(context, graph->cut->refs[i].name, graph->cut->refs[i].incarnation, err));
+    if (graph->cut)
+        return SLUICE_OK;
     return pf_list(graph->volume, ST_REFS_FOLDER, list_one, &list, err);
 }

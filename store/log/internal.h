@@ -12,6 +12,7 @@
  * log.c      opening, refreshing, reading by number
  * append.c   settling, switching segments, appending
  * log_verify.c  reading everything
+ * copy.c     a log as of a cut, copied to another volume or put back to one
  */
 #ifndef STORE_LOG_INTERNAL_H
 #define STORE_LOG_INTERNAL_H
@@ -93,6 +94,8 @@ typedef struct st_segment {
     st_entry *entries;
     size_t entry_count, entry_capacity;
     uint64_t end; /* offset behind the last whole record */
+    bool capped;  /* it is followed up to generation `cap` and no further, whatever stands there */
+    uint64_t cap;
 } st_segment;
 
 /* First line of an opening record's manifest; the caller's own manifest follows. */
@@ -132,6 +135,10 @@ sluice_status st_segment_make(pf_volume *volume, const char *folder, const st_se
 sluice_status st_segment_open(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
                               const pf_sha256 *opening, pf_access access, st_source source, st_segment *ret_segment,
                               sluice_error *err);
+/* The same, up to generation `cap` and no further. */
+sluice_status st_segment_open_until(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
+                                    const pf_sha256 *opening, uint64_t cap, pf_access access, st_segment *ret_segment,
+                                    sluice_error *err);
 /* Opens an earlier segment for single reads: the opening record is read, of the others only the heads, up to generation
  * `last`. (Behind it may stand what a healed segment put aside.) */
 sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
@@ -220,6 +227,8 @@ struct st_log {
     st_mark mark;
     bool mark_unsynced; /* this handle wrote it since its last sync */
     bool suspect;       /* found by this handle; the file may not have been made */
+    bool cut;           /* opened as of `until`: neither CURRENT nor the mark is read */
+    st_log_cut until;
     st_segment active;
     st_segment old[ST_LOG_OLD_OPEN]; /* indexes of earlier segments, by last use */
 };

@@ -41,6 +41,12 @@ static sluice_status open_named(st_log *log, st_segment *ret_segment, sluice_err
 {
     sluice_error local = {0};
     st_current now;
+    if (log->cut) {
+        sluice_status status =
+            st_segment_open_until(log->volume, log->folder, log->until.segment, log->incarnation, &log->until.opening,
+                                  log->until.number, log->access, ret_segment, &local);
+        return status == SLUICE_OK ? status : missing_is_corrupt(log, log->until.segment, status, &local, err);
+    }
     for (;;) {
         sluice_status status = st_segment_open(log->volume, log->folder, log->current.segment, log->incarnation,
                                                &log->current.opening, log->access, ST_FROM_CACHE, ret_segment, &local);
@@ -87,8 +93,13 @@ void st_log_adopt(st_log *log, st_segment *segment)
 
 static sluice_status look(st_log *log, sluice_error *err)
 {
-    PF_TRY(st_mark_read(log->volume, log->folder, log->access, &log->mark_file, &log->mark, err));
-    PF_TRY(st_current_read(log->current_file, ST_FROM_CACHE, &log->current, err));
+    if (log->cut) {
+        log->mark = (st_mark){.number = log->until.number, .segment = log->until.segment};
+        log->current = (st_current){.segment = log->until.segment, .opening = log->until.opening};
+    } else {
+        PF_TRY(st_mark_read(log->volume, log->folder, log->access, &log->mark_file, &log->mark, err));
+        PF_TRY(st_current_read(log->current_file, ST_FROM_CACHE, &log->current, err));
+    }
     if (log->active.number == log->current.segment) {
         if (!pf_sha256_equal(&log->active.opening, &log->current.opening))
             return log_corrupt(log, "CURRENT names another opening record of the same segment", err);
@@ -122,8 +133,8 @@ sluice_status st_log_refresh(st_log *log, sluice_error *err)
     return status;
 }
 
-sluice_status st_log_open(pf_volume *volume, const char *folder, uint64_t incarnation, pf_access access,
-                          st_log **ret_log, sluice_error *err)
+static sluice_status open_log(pf_volume *volume, const char *folder, uint64_t incarnation, pf_access access,
+                              const st_log_cut *until, st_log **ret_log, sluice_error *err)
 {
     sluice_status status;
     st_log *log = calloc(1, sizeof(*log));
@@ -134,13 +145,34 @@ sluice_status st_log_open(pf_volume *volume, const char *folder, uint64_t incarn
     log->access = access;
     PF_ALWAYS(strlen(folder) < sizeof(log->folder));
     memcpy(log->folder, folder, strlen(folder));
-    PF_GOTO(status, failed, st_current_open(volume, folder, access, &log->current_file, err));
+    if (until) {
+        log->cut = true;
+        log->until = *until;
+    } else {
+        PF_GOTO(status, failed, st_current_open(volume, folder, access, &log->current_file, err));
+    }
     PF_GOTO(status, failed, st_log_refresh(log, err));
+    if (until && !pf_sha256_equal(st_segment_end_digest(&log->active), &until->digest)) {
+        status = log_corrupt(log, "it is not the log that it was", err);
+        goto failed;
+    }
     *ret_log = log;
     return SLUICE_OK;
 failed:
     st_log_close(log);
     return status;
+}
+
+sluice_status st_log_open(pf_volume *volume, const char *folder, uint64_t incarnation, pf_access access,
+                          st_log **ret_log, sluice_error *err)
+{
+    return open_log(volume, folder, incarnation, access, NULL, ret_log, err);
+}
+
+sluice_status st_log_open_at(pf_volume *volume, const char *folder, const st_log_cut *until, st_log **ret_log,
+                             sluice_error *err)
+{
+    return open_log(volume, folder, until->incarnation, PF_READ, until, ret_log, err);
 }
 
 void st_log_close(st_log *log)

@@ -89,6 +89,37 @@ sluice_status st_log_read_opening_of(st_log *log, uint64_t number, bool behind, 
 /* The first generation number that can still be read. */
 uint64_t st_log_first(const st_log *log);
 
+/* ---- a log as it stood (copy.c) ---- */
+
+typedef struct st_log_cut { /* where it ended */
+    uint64_t incarnation;
+    uint64_t segment; /* the active one, with the digest of its opening record */
+    pf_sha256 opening;
+    uint64_t number; /* the last generation, with the digest of its record */
+    pf_sha256 digest;
+} st_log_cut;
+/* Where it ends, as this handle knows it; at the mark, when there is one and the end is above it. */
+st_log_cut st_log_cut_of(const st_log *log);
+/* The log as it stood, for reading: neither CURRENT nor the mark is asked, and what stands behind is not there. CORRUPT
+ * when it is not the log that it was. */
+sluice_status st_log_open_at(pf_volume *volume, const char *folder, const st_log_cut *until, st_log **ret_log,
+                             sluice_error *err);
+/* The digest of generation `number` in its chain; *ret_known false when it is not retained. */
+sluice_status st_log_digest_at(st_log *log, uint64_t number, bool *ret_known, pf_sha256 *ret_digest, sluice_error *err);
+
+typedef struct st_copied {
+    uint64_t files, bytes;               /* written */
+    uint64_t reused_files, reused_bytes; /* there already */
+} st_copied;
+/* Copies a log as of its cut into `folder` of another volume, synced, CURRENT and mark last. `have`: where the copy
+ * that is there ends, which continues as this log does (st_log_digest_at) and under no eye that minds a log half
+ * copied; NULL: nothing is there, the folder is made. */
+sluice_status st_log_copy(st_log *log, pf_volume *to, const char *folder, const st_log_cut *have, st_copied *copied,
+                          sluice_error *err);
+/* Puts a log back to a cut of its own: what stands behind becomes zeros, CURRENT and mark are made anew; synced. May be
+ * begun again any number of times. */
+sluice_status st_log_put_back(pf_volume *volume, const char *folder, const st_log_cut *cut, sluice_error *err);
+
 /* ---- below: only under this log's publish lock ---- */
 
 /* Makes the end acknowledged when it is above the mark. */

@@ -126,6 +126,13 @@ static sluice_status allocate(uint64_t size, uint8_t **ret_bytes, sluice_error *
 
 /* ---- following ---- */
 
+/* Nothing behind it counts. (The record that a healed segment repeats is one of its own.) */
+static bool is_at_cap(const st_segment *segment)
+{
+    bool lacking = segment->repeats && segment->entry_count == 0;
+    return segment->capped && !lacking && st_segment_end_number(segment) >= segment->cap;
+}
+
 /* A record that continues this segment: the repeated base right behind the opening record, or the next generation. */
 static bool head_continues(const st_segment *segment, const st_head *head)
 {
@@ -144,7 +151,7 @@ static sluice_status take_record(st_segment *segment, uint8_t *bytes, uint64_t l
 {
     st_head head;
     *ret_taken = false;
-    if (length < ST_RECORD_ALIGN)
+    if (length < ST_RECORD_ALIGN || is_at_cap(segment))
         return SLUICE_OK;
     switch (st_head_decode(bytes, &head)) {
     case ST_HEAD_NONE:
@@ -173,7 +180,7 @@ static sluice_status read_record(st_segment *segment, bool *ret_taken, bool *ret
 
     *ret_taken = false;
     *ret_zero = true;
-    if (left < ST_RECORD_ALIGN)
+    if (left < ST_RECORD_ALIGN || is_at_cap(segment))
         return SLUICE_OK;
     PF_TRY(read_at(segment, ST_FROM_CACHE, segment->end, block, sizeof(block), err));
     *ret_zero = st_bytes_are_zero(block, sizeof(block));
@@ -222,7 +229,7 @@ static sluice_status judge_rest(st_segment *segment, uint8_t *bytes, st_source s
         uint64_t before = segment->end;
         bool zero;
         bool lacking = segment->repeats && segment->entry_count == 0;
-        if (!lacking && !successor_stands(segment, bytes))
+        if (is_at_cap(segment) || (!lacking && !successor_stands(segment, bytes)))
             return SLUICE_OK;
         if (source == ST_FROM_CACHE)
             PF_TRY(advance(segment, &zero, err));
@@ -300,11 +307,10 @@ static sluice_status open_file(pf_volume *volume, const char *folder, pf_access 
     return SLUICE_OK;
 }
 
-sluice_status st_segment_open(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
-                              const pf_sha256 *opening, pf_access access, st_source source, st_segment *ret_segment,
-                              sluice_error *err)
+/* `segment` says which one, and how far. */
+static sluice_status open_whole(pf_volume *volume, const char *folder, st_segment segment, const pf_sha256 *opening,
+                                pf_access access, st_source source, st_segment *ret_segment, sluice_error *err)
 {
-    st_segment segment = {.number = number, .incarnation = incarnation};
     uint8_t *bytes = NULL;
     bool taken;
     sluice_status status;
@@ -323,6 +329,22 @@ done:
     free(bytes);
     st_segment_close(&segment);
     return status;
+}
+
+sluice_status st_segment_open(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
+                              const pf_sha256 *opening, pf_access access, st_source source, st_segment *ret_segment,
+                              sluice_error *err)
+{
+    st_segment segment = {.number = number, .incarnation = incarnation};
+    return open_whole(volume, folder, segment, opening, access, source, ret_segment, err);
+}
+
+sluice_status st_segment_open_until(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
+                                    const pf_sha256 *opening, uint64_t cap, pf_access access, st_segment *ret_segment,
+                                    sluice_error *err)
+{
+    st_segment segment = {.number = number, .incarnation = incarnation, .capped = true, .cap = cap};
+    return open_whole(volume, folder, segment, opening, access, ST_FROM_CACHE, ret_segment, err);
 }
 
 static sluice_status read_opening_bytes(st_segment *segment, uint8_t **ret_bytes, uint64_t *ret_size, sluice_error *err)

@@ -390,10 +390,10 @@ static sluice_status verify_control(st_verify *verify, sluice_error *err)
     return st_verify_judge(verify, "control", status, &found, err);
 }
 
-sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, void *context, uint64_t *ret_checked,
-                              sluice_error *err)
+static sluice_status verify_all(st_verify *given, bool rows, uint64_t *ret_checked, sluice_error *err)
 {
-    st_verify verify = {.graph = graph, .quick = quick, .each = each, .context = context};
+    st_verify verify = *given;
+    st_graph *graph = verify.graph;
     ref_walk refs = {.verify = &verify};
     sluice_error found = {0};
     sluice_status status, listed;
@@ -401,7 +401,7 @@ sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, 
     listed = st_ref_list(graph, note_ref, &refs, &found);
     PF_GOTO(status, done, st_verify_judge(&verify, "refs", listed, &found, err));
     for (uint32_t i = 0; i < refs.count; i++) { /* grows at its end */
-        PF_GOTO(status, done, verify_branch(&verify, refs.names[i], refs.incarnations[i], err));
+        PF_GOTO(status, done, verify_branch(&verify, rows ? refs.names[i] : NULL, refs.incarnations[i], err));
         PF_GOTO(status, done, add_parents(&refs, i, err));
     }
 done:
@@ -415,4 +415,18 @@ done:
     free(verify.index_sums[1].sums);
     st_schema_free(verify.schema);
     return status;
+}
+
+sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, void *context, uint64_t *ret_checked,
+                              sluice_error *err)
+{
+    st_verify verify = {.graph = graph, .quick = quick, .each = each, .context = context};
+    return verify_all(&verify, true, ret_checked, err);
+}
+
+sluice_status st_graph_verify_new(st_graph *graph, st_known_fn *known, st_problem_fn *each, void *context,
+                                  uint64_t *ret_checked, sluice_error *err)
+{
+    st_verify verify = {.graph = graph, .known = known, .each = each, .context = context};
+    return verify_all(&verify, false, ret_checked, err);
 }

@@ -23,6 +23,7 @@ typedef struct st_verify {
     st_problem_fn *each;
     void *context;
     uint64_t checked;
+    bool (*known)(void *context, const char *path); /* what need not be looked at again; NULL: nothing */
     st_path_set seen;
     st_schema *schema; /* of the record at hand */
     pf_sha256 schema_identity;
