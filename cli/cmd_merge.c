@@ -4,8 +4,20 @@
 #include "cli/error.h"
 #include "cli/output.h"
 #include "coord/merge.h"
+#include "platform/check.h"
+#include "platform/memory.h"
+#include <string.h>
 
-enum { MERGE_INTO, MERGE_ON_CONFLICT, MERGE_DELETE_SOURCE, MERGE_OP_ID, MERGE_IF_HEAD, MERGE_MESSAGE, MERGE_OPTIONS };
+enum {
+    MERGE_INTO,
+    MERGE_ON_CONFLICT,
+    MERGE_DELETE_SOURCE,
+    MERGE_MEMORY,
+    MERGE_OP_ID,
+    MERGE_IF_HEAD,
+    MERGE_MESSAGE,
+    MERGE_OPTIONS
+};
 static const cli_option merge_options[MERGE_OPTIONS] = {
     [MERGE_INTO] = {"into", 0, CLI_TEXT, "B", "the branch to merge into (default: main)"},
     [MERGE_ON_CONFLICT] =
@@ -13,6 +25,7 @@ static const cli_option merge_options[MERGE_OPTIONS] = {
          "where both changed one object: list it and fail, or take the object as it is here, or there"},
     [MERGE_DELETE_SOURCE] = {"delete-source", 0, CLI_FLAG, NULL,
                              "delete the merged branch, if nobody wrote to it since"},
+    [MERGE_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE", "bound for the memory (default: half of what there is)"},
     [MERGE_OP_ID] = {"op-id", 0, CLI_ID, "UUID", "the same id with the same request gives the first result"},
     [MERGE_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch to merge into"},
     [MERGE_MESSAGE] = {"message", 'm', CLI_TEXT, "TEXT", "kept with the commit"},
@@ -146,6 +159,24 @@ static sluice_status print_lines(cli_run *run, const co_merge_result *result, sl
                : cli_print(run, err, "%s is still there: %s\n", run->arguments.operands[1], result->not_deleted);
 }
 
+/* The kernel holds this process to it. */
+static sluice_status bound_memory(const cli_run *run, sluice_error *err)
+{
+    const cli_value *memory = cli_option_value(run, MERGE_MEMORY);
+    if (memory->given && memory->number == 0)
+        return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
+    pf_memory_bound(memory->given ? memory->number : pf_memory_available() / 2);
+    return SLUICE_OK;
+}
+
+static sluice_status blame_memory(sluice_status status, sluice_error *err)
+{
+    if (status == SLUICE_RESOURCE_LIMIT && err && strstr(err->message, PF_NO_MEMORY) && err->hint[0] == '\0')
+        pf_hint(err, "rows that both sides may have changed are compared in memory: give --memory more, or merge more "
+                     "often");
+    return status;
+}
+
 static sluice_status run_merge(cli_run *run, sluice_error *err)
 {
     co_merge_options options = {.source = run->arguments.operands[1],
@@ -159,8 +190,9 @@ static sluice_status run_merge(cli_run *run, sluice_error *err)
     st_graph *graph = NULL;
     wk_executor executor = {.workers = 1, .epoch = pf_id_new()};
     sluice_status status;
+    PF_TRY(bound_memory(run, err));
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
-    status = co_merge(graph, &options, &executor, &result, err);
+    status = blame_memory(co_merge(graph, &options, &executor, &result, err), err);
     if (status == SLUICE_MERGE_CONFLICT) {
         sluice_status printed = print_conflicts(run, &result, err);
         status = printed == SLUICE_OK ? status : printed;

@@ -82,6 +82,7 @@ static void drop_model(mrg_job *job)
 {
     mut_model_free(&job->mut);
     mrg_drop_schema(job);
+    mrg_drop_whole(job);
     free(job->by_record);
     job->by_record = NULL;
     job->record_count = job->record_room = 0;
@@ -136,12 +137,17 @@ static sluice_status compare_all(mrg_job *job, sluice_error *err)
 {
     if (job->result->outcome == CO_MERGE_FAST_FORWARD)
         return take_all(job, err);
+    PF_TRY(mrg_choose_whole(job, err));
     for (uint32_t i = 0; i < job->mut.type_count; i++)
-        PF_TRY(mrg_compare_table(job, i, err));
+        if (!job->adopted[i])
+            PF_TRY(mrg_compare_table(job, i, err));
     if (job->result->conflicts_found > 0) /* the rules are judged on a result, and there is none */
         return SLUICE_OK;
     PF_TRY(mut_check(&job->mut, err));
     PF_TRY(mrg_check_schema(job, err));
+    for (uint32_t i = 0; i < job->mut.type_count && job->result->conflicts_found == 0; i++)
+        if (job->adopted[i])
+            PF_TRY(mrg_adopt_whole(job, i, err));
     return job->failed == SLUICE_OK ? SLUICE_OK : pf_fail_memory(err);
 }
 

@@ -1,7 +1,9 @@
 /*
- * Tables of a fast-forward that are taken over as they are: the source's list becomes the target's, by one edit that
- * replaces the list and names the same fragments, under the same row ids and commits. Nothing is copied but rows that
- * lie in the source's records (they are few: folds stage them) and the positions of deleted rows.
+ * Tables that are taken over as they are: the source's list becomes the target's, by one edit that replaces the list
+ * (or what the source has added goes behind it) and names the same fragments, under the same row ids and commits.
+ * Nothing is copied but rows that lie in the source's records (they are few: folds stage them) and the positions of
+ * deleted rows. In a fast-forward that goes for tables of which many rows changed, or which are large, so that
+ * comparing would cost more than naming; beside a target that went on, merge_whole.c says which.
  *
  * The edit names all that it needs, so the source's own log may go.
  */
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADOPT_ROWS 4096u /* changed rows from which a list is taken over; fewer are written one by one */
+#define ADOPT_BYTES (UINT64_C(512) << 10) /* of a table that is taken over for a single row */
 
 static int by_name(const void *a, const void *b)
 {
@@ -56,9 +58,11 @@ sluice_status mrg_is_adopted(mrg_job *job, uint32_t number, bool *ret_adopted, s
     PF_TRY(st_table_reader_get(job->mut.write->base, type->def->table, &target, err));
     const st_table_list *theirs = st_table_reader_list(source), *ours = st_table_reader_list(target);
     const st_edit_add **sorted_theirs = sort_list(theirs), **sorted_ours = sort_list(ours);
-    if (sorted_theirs && sorted_ours)
-        *ret_adopted =
-            count_lacking(theirs, ours, sorted_ours) + count_lacking(ours, theirs, sorted_theirs) > ADOPT_ROWS;
+    if (sorted_theirs && sorted_ours) {
+        const st_table_entry *entry = st_view_table(st_snapshot_view(job->mut.write->base), type->def->table);
+        uint64_t lacking = count_lacking(theirs, ours, sorted_ours) + count_lacking(ours, theirs, sorted_theirs);
+        *ret_adopted = lacking > MRG_ADOPT_ROWS || (lacking > 0 && entry && entry->bytes > ADOPT_BYTES);
+    }
     bool failed = !sorted_theirs || !sorted_ours;
     free(sorted_theirs);
     free(sorted_ours);
@@ -77,27 +81,60 @@ static void count_rows(mrg_job *job, uint64_t table)
     job->mut.deleted += here > there ? here - there : 0;
 }
 
-static sluice_status adopt(mrg_job *job, uint64_t table, sluice_error *err)
+/* The list as the target's, or (`behind`) behind it. */
+static sluice_status adopt_list(mrg_job *job, uint64_t table, const st_table_list *list, bool behind, sluice_error *err)
 {
     co_write *write = job->mut.write;
-    st_graph *graph = job->mut.graph;
     char id[PF_ID_TEXT], stem[48];
-    st_table_reader *source = NULL;
     st_edit edit = {0};
     PF_TRY(co_write_need_attempt(write, err));
     write->arms = job->mut.stages = true;
     pf_id_text(&write->attempt->id, id);
     (void)snprintf(stem, sizeof stem, "%s-g%x", id, (unsigned)write->plan_number);
-    PF_TRY(st_table_reader_get(job->source.snapshot, table, &source, err));
-    PF_TRY(st_edit_adopt(graph, table, st_table_reader_list(source), stem, &edit, err));
-    PF_TRY(st_delta_add_edit(st_graph_volume(graph), &write->delta, &edit, stem, err));
-    count_rows(job, table);
+    PF_TRY(st_edit_adopt(job->mut.graph, table, list, stem, &edit, err));
+    edit.replace = !behind;
+    PF_TRY(st_delta_add_edit(st_graph_volume(job->mut.graph), &write->delta, &edit, stem, err));
     return st_changes_add_whole(&write->delta.changes, table, err);
+}
+
+static sluice_status adopt(mrg_job *job, uint64_t table, sluice_error *err)
+{
+    st_table_reader *source = NULL;
+    PF_TRY(st_table_reader_get(job->source.snapshot, table, &source, err));
+    PF_TRY(adopt_list(job, table, st_table_reader_list(source), false, err));
+    count_rows(job, table);
+    return SLUICE_OK;
 }
 
 sluice_status mrg_adopt_table(mrg_job *job, uint32_t number, sluice_error *err)
 {
     return adopt(job, job->mut.types[number].def->table, err);
+}
+
+sluice_status mrg_adopt_behind(mrg_job *job, uint32_t number, const uint32_t *fragments, uint32_t count,
+                               sluice_error *err)
+{
+    uint64_t table = job->mut.types[number].def->table;
+    st_table_reader *source = NULL;
+    PF_TRY(st_table_reader_get(job->source.snapshot, table, &source, err));
+    const st_table_list *all = st_table_reader_list(source);
+    st_table_list some = {.fragments = calloc((size_t)count + 1, sizeof *some.fragments),
+                          .dead = calloc((size_t)count + 1, sizeof *some.dead),
+                          .dead_count = calloc((size_t)count + 1, sizeof *some.dead_count)};
+    sluice_status status = some.fragments && some.dead && some.dead_count ? SLUICE_OK : pf_fail_memory(err);
+    for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) { /* lent */
+        some.fragments[i] = all->fragments[fragments[i]];
+        some.dead[i] = all->dead[fragments[i]];
+        some.dead_count[i] = all->dead_count[fragments[i]];
+        job->mut.inserted += some.fragments[i].fragment.rows - some.dead_count[i];
+        some.count++;
+    }
+    if (status == SLUICE_OK)
+        status = adopt_list(job, table, &some, true, err);
+    free(some.fragments);
+    free(some.dead);
+    free(some.dead_count);
+    return status;
 }
 
 /* Does the target list the same? */

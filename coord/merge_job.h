@@ -2,7 +2,8 @@
  * The inside of merges.
  *
  *   merge.c           the job: source, histories, what kind of merge it is; the plan as a whole
- *   merge_adopt.c     tables of a fast-forward that are taken over as they are, nothing copied
+ *   merge_adopt.c     tables that are taken over as they are, nothing copied
+ *   merge_whole.c     which these are where both sides went on
  *   merge_schema.c    schemas that went apart
  *   merge_rows.c      objects that the source changed, compared with the target's; what comes of them
  *   merge_conflict.c  the list of conflicts
@@ -38,12 +39,13 @@ typedef struct mrg_job {
     uint32_t base_count;
     mut_object **by_record; /* which object a record of the model is: from 1 */
     uint32_t record_count, record_room;
-    sluice_status failed; /* in a callback that cannot say so */
-    bool *adopted;        /* per type: its list is the source's */
-    bool takes_schema;    /* the source's, with all tables */
-    st_schema *schema;    /* of the merge, where it is not the target's */
-    st_snapshot *cast;    /* the target under it */
-    st_evolution changes; /* of the target's schema */
+    sluice_status failed;    /* in a callback that cannot say so */
+    bool *adopted;           /* per type: its list is the source's, or goes behind the target's */
+    struct mrg_whole *whole; /* per type (merge_whole.c); NULL: nothing to choose from */
+    bool takes_schema;       /* the source's, with all tables */
+    st_schema *schema;       /* of the merge, where it is not the target's */
+    st_snapshot *cast;       /* the target under it */
+    st_evolution changes;    /* of the target's schema */
 } mrg_job;
 
 static inline st_snapshot *mrg_rows(const mrg_side *side)
@@ -63,8 +65,18 @@ sluice_status mrg_is_adopted(mrg_job *job, uint32_t type, bool *ret_adopted, slu
 sluice_status mrg_adopt_table(mrg_job *job, uint32_t type, sluice_error *err);
 /* Of a fast-forward over a change of the schema: the source's schema, and every table as it is there. */
 sluice_status mrg_adopt_all(mrg_job *job, sluice_error *err);
+/* Fragments of the source's list go behind the target's. */
+sluice_status mrg_adopt_behind(mrg_job *job, uint32_t type, const uint32_t *fragments, uint32_t count,
+                               sluice_error *err);
 /* Adopted tables are written as a whole: their gates are taken alone. After the model has declared its own. */
 sluice_status mrg_adopt_gates(mrg_job *job, sluice_error *err);
+
+/* merge_whole.c */
+#define MRG_ADOPT_ROWS 4096u /* changed rows from which lists are taken over; fewer are written one by one */
+/* Where both sides went on and the source has changed many rows: which tables need no comparing. Fills job->adopted. */
+sluice_status mrg_choose_whole(mrg_job *job, sluice_error *err);
+sluice_status mrg_adopt_whole(mrg_job *job, uint32_t type, sluice_error *err);
+void mrg_drop_whole(mrg_job *job);
 
 /* merge_schema.c */
 /* The schema of a merge of two that both went on, before its model is made: where it is another than the target's it

@@ -73,6 +73,29 @@ class Merging(ProgramTest):
         self.assertEqual([commit for commit in left if commit in mine], mine)
         self.assertEqual(left, [commit for commit in ids if commit in set(left)])
 
+    def test_memory_is_bounded_and_what_only_one_side_did_needs_none(self):
+        if self.done("version", "--json").document["build"]["sanitizers"]:
+            self.skipTest("the sanitizers' own memory is far beyond any bound")
+        self.write("many.csv", "id,name\n" + "".join("%d,%s\n" % (i, "n" * 40) for i in range(10, 120_010)))
+        self.done("load", "G", "P=many.csv", "--branch", "b")
+        self.rename("b", 0, "x")
+        self.done("branch", "create", "G", "same", "--from", "main")
+        self.rename("same", 1, "y")                 # nodes changed on both sides: row by row
+        before = self.done("log", "G", "--json", "--branch", "same").out
+        said = self.refused(10, "merge", "G", "b", "--into", "same", "--memory", "24M", "--json")
+        self.assertEqual((said.error["code"], said.error["committed"]), ("RESOURCE_LIMIT", False))
+        self.assertIn("--memory", said.err)
+        self.assertEqual(self.done("log", "G", "--json", "--branch", "same").out, before)
+        self.refused(2, "merge", "G", "b", "--memory", "0")
+        self.mutate("main", '{"op":"insert","node":"P","set":{"id":5}}')
+        self.done("branch", "create", "G", "more", "--from", "main")
+        self.write("more.csv", "id,name\n" + "".join("%d,%s\n" % (-i, "m" * 40) for i in range(1, 120_001)))
+        self.done("load", "G", "P=more.csv", "--branch", "more")
+        self.mutate("main", '{"op":"insert","node":"P","set":{"id":6}}')
+        self.assertEqual(self.done("merge", "G", "more", "--memory", "24M", "--json").document["outcome"], "merged")
+        self.assertEqual(self.done("count", "G", "--json").document, {"P": 120_005})
+        self.clean()
+
     def test_the_source_goes_by_recovery_and_its_failure_is_no_failure_of_the_merge(self):
         if not self.done("version", "--json").document["build"]["failpoints"]:
             self.skipTest("a build without failpoints")

@@ -420,6 +420,96 @@ static void a_large_fast_forward_takes_the_list_over_and_copies_nothing(void **s
     fixture_free(&fixture);
 }
 
+static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+{
+    (void)context;
+    print_error("%s: %s\n", object, problem);
+    return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");
+}
+
+static void insert_edges(st_graph *graph, const char *branch, unsigned from, unsigned count)
+{
+    pf_buffer text = {0};
+    sluice_error err = {0};
+    for (unsigned i = from; i < from + count; i++)
+        ASSERT_OK(pf_buffer_append_format(
+            &text, &err, "{\"op\":\"insert\",\"edge\":\"K\",\"from\":\"n%u\",\"to\":\"n%u\"}\n", i, i + 1));
+    ASSERT_OK(pf_buffer_append(&text, "", 1, &err));
+    change(graph, branch, (const char *)text.data);
+    pf_buffer_free(&text);
+}
+
+typedef struct whole_case {
+    const char *name, *ours, *theirs;
+    int conflict; /* -1: none */
+    bool copies;  /* rows are compared, and written one by one */
+} whole_case;
+
+/* 5,000 nodes and edges on the source, beside what the target did: taken over as they are, or compared, with the same
+ * result. */
+static void a_large_merge_compares_only_what_both_sides_did(void **state)
+{
+    (void)state;
+    static const whole_case cases[] = {
+        {"the target did something elsewhere", "{\"op\":\"insert\",\"node\":\"F\",\"set\":{\"x\":1}}\n", "", -1, false},
+        {"both have added nodes", NODE_E(",\"age\":1"), "", -1, false},
+        {"both have added nodes and edges", NODE_E("") EDGE("K", "E", "A", "1"), "", -1, false},
+        {"the source changed an old node, too", EDGE("L", "A", "B", "1"), SET_A("\"age\":44"), -1, true},
+        {"both changed nodes", SET_A("\"age\":33"),
+         "{\"op\":\"update\",\"node\":\"N\",\"key\":\"B\",\"set\":{\"age\":1}}\n", -1, true},
+        {"a key of both", "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"n9\",\"age\":1}}\n", "",
+         CO_CONFLICT_INSERT, true},
+        {"the same row of both", "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"n9\"}}\n", "", -1, true},
+        {"a unique value of both", NODE_E(",\"name\":\"x\""),
+         "{\"op\":\"update\",\"node\":\"N\",\"key\":\"n5\",\"set\":{\"name\":\"x\"}}\n", CO_CONFLICT_UNIQUE, true},
+        {"an end that the target deleted", DELETE("A"), EDGE("K", "n1", "A", "1"), CO_CONFLICT_EDGE, true},
+        {"a node that the source deleted has got an edge", EDGE("L", "A", "D", "1"), DELETE("D"), CO_CONFLICT_EDGE,
+         true},
+        {"a node that the source deleted, and edges elsewhere",
+         "{\"op\":\"insert\",\"node\":\"F\",\"set\":{\"x\":1}}\n", DELETE("D"), -1, false},
+        {"edges that both have added", EDGE("K", "A", "D", "1"), EDGE("K", "A", "D", "2"), CO_CONFLICT_INSERT, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const whole_case *one = &cases[i];
+        co_merge_result result;
+        merge_fixture fixture = fixture_make(50 + i);
+        st_graph *graph = fixture.graph;
+        print_message("%s\n", one->name);
+        branch_make(graph, "s", NULL);
+        insert_many(graph, "s", 0, 3000);
+        insert_edges(graph, "s", 0, 2500);
+        change(graph, "s", *one->theirs ? one->theirs : EDGE("L", "n1", "n2", "7"));
+        change(graph, NULL, one->ours);
+        branch_make(graph, "both", NULL); /* the source's again, by mutations */
+        pf_volume_counters_reset(st_graph_volume(graph));
+        sluice_status status = merge(graph, "s", "main", CO_MERGE_FAIL, &result);
+        uint64_t wrote = pf_volume_counters(st_graph_volume(graph))->bytes_written;
+        if (one->conflict >= 0) {
+            assert_int_equal(status, SLUICE_MERGE_CONFLICT);
+            assert_int_equal(result.conflicts[0].kind, one->conflict);
+            co_merge_result_free(&result);
+            fixture_free(&fixture);
+            continue;
+        }
+        assert_int_equal(status, SLUICE_OK);
+        co_merge_result_free(&result);
+        assert_int_equal(wrote > 100000, one->copies);
+        if (strcmp(one->name, "the same row of both") != 0) {
+            insert_many(graph, "both", 0, 3000);
+            insert_edges(graph, "both", 0, 2500);
+            change(graph, "both", *one->theirs ? one->theirs : EDGE("L", "n1", "n2", "7"));
+            expect_same_content(graph, "main", "both");
+        }
+        expect_merge(graph, "s", "main", CO_MERGE_UP_TO_DATE);
+        change(graph, "s", SET_A("\"name\":\"later\""));
+        expect_merge(graph, "s", "main", CO_MERGE_MERGED);
+        sluice_error err = {0};
+        uint64_t checked = 0;
+        ASSERT_OK(st_graph_verify(graph, false, on_problem, NULL, &checked, &err));
+        fixture_free(&fixture);
+    }
+}
+
 /* M-08: what a merge asks for follows from what changed (mapping a fragment counts its whole length as read). */
 static void the_cost_of_a_merge_is_that_of_the_changes(void **state)
 {
@@ -512,6 +602,7 @@ int main(void)
         cmocka_unit_test(criss_cross_merges_find_what_each_side_changed_last),
         cmocka_unit_test(a_row_without_a_key_is_the_same_one_on_both_sides_after_a_merge),
         cmocka_unit_test(a_large_fast_forward_takes_the_list_over_and_copies_nothing),
+        cmocka_unit_test(a_large_merge_compares_only_what_both_sides_did),
         cmocka_unit_test(the_cost_of_a_merge_is_that_of_the_changes),
         cmocka_unit_test(an_exact_retry_of_a_merge_gets_the_first_answer),
         cmocka_unit_test(a_merge_can_be_conditional_on_its_target),
