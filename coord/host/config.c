@@ -247,7 +247,7 @@ static sluice_status check_twins(const config_parser *parser, const st_node *lis
 {
     const host_config *config = parser->config;
     const st_node *item = list->first;
-    for (uint32_t i = 0; i < config->graph_count; i++, item = item->next) {
+    for (uint32_t i = 0; item && i < config->graph_count; i++, item = item->next) {
         for (uint32_t j = 0; j < i; j++) {
             if (strcmp(config->graphs[i].path, config->graphs[j].path) == 0)
                 return fault(parser, item, "this path is the path of graphs[%u], too", j);

@@ -192,6 +192,13 @@ static void put_output(st_json *json, const char *name, const pf_buffer *output)
     st_json_lossy_text(json, output->length > 0 ? (const char *)output->data : "", output->length);
 }
 
+/* In whole milliseconds. */
+static double seconds_of(int64_t nanoseconds)
+{
+    int64_t milliseconds = nanoseconds / 1000000;
+    return (double)milliseconds / 1000;
+}
+
 static void put_job(st_json *json, const host_job *job)
 {
     int64_t now = pf_monotonic_ns();
@@ -217,9 +224,9 @@ static void put_job(st_json *json, const host_job *job)
     st_json_name(json, "workers");
     st_json_unsigned(json, job->workers);
     st_json_name(json, "waited_seconds");
-    st_json_double(json, (double)((began - job->submitted_ns) / 1000000) / 1000);
+    st_json_double(json, seconds_of(began - job->submitted_ns));
     st_json_name(json, "seconds");
-    st_json_double(json, (double)((job->started_ns ? ended - began : 0) / 1000000) / 1000);
+    st_json_double(json, seconds_of(job->started_ns ? ended - began : 0));
 }
 
 static void answer_job(host_server *host, host_client *client, const pf_buffer *id, const host_job *job,
@@ -603,7 +610,7 @@ static void status_of(const rpc_request *request)
     st_json_name(&json, "state");
     st_json_text(&json, host->draining ? "draining" : "serving");
     st_json_name(&json, "seconds");
-    st_json_double(&json, (double)((now - host->began_ns) / 1000000) / 1000);
+    st_json_double(&json, seconds_of(now - host->began_ns));
     st_json_name(&json, "workers");
     st_json_unsigned(&json, host->config.workers);
     st_json_name(&json, "workers_busy");

@@ -204,11 +204,11 @@ static void send_orders(host_server *host, host_runner *runner)
 /* Of one job: as configured, else its graph's share of half of what there is. */
 static uint64_t memory_of(const host_server *host, const host_job *job)
 {
-    uint64_t weights = 0;
+    uint64_t weights = job->graph->config.weight;
     if (job->graph->config.memory)
         return job->graph->config.memory;
     for (const host_graph *graph = host->graphs; graph; graph = graph->next)
-        weights += graph->config.weight;
+        weights += graph != job->graph ? graph->config.weight : 0;
     uint64_t memory = pf_memory_available() / 2 / weights * job->graph->config.weight / job->graph->config.max_jobs;
     return memory > UINT64_C(64) << 20 ? memory : UINT64_C(64) << 20;
 }

@@ -12,6 +12,7 @@
 #include "platform/terminal.h"
 #include "platform/user_file.h"
 #include "shm/gate_table.h"
+#include "shm/publish_queue.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ typedef struct work_state {
     wk_executor executor;
     shm_gate_user gate_user;
     lk_gate_hooks gates;
+    shm_publisher publisher;
     pf_watch *watch;
     bool interrupted;
     host_order order;
@@ -93,6 +95,7 @@ static void open_graph(work_state *worker)
     worker->executor = (wk_executor){.context = worker,
                                      .workers = 1,
                                      .gates = &worker->gates,
+                                     .publisher = &worker->publisher,
                                      .epoch = worker->place->region->header->epoch,
                                      .allowed = is_allowed,
                                      .cancelled = is_interrupted};
@@ -226,6 +229,7 @@ int host_work(const host_place *place)
         place->region->latch_wait_ms = SHM_WORKER_LATCH_MS;
         worker.gate_user = (shm_gate_user){.region = place->region, .token = place->token};
         worker.gates = shm_gate_hooks(&worker.gate_user);
+        worker.publisher = (shm_publisher){.region = place->region, .token = place->token};
     }
     open_graph(&worker);
     bool confined = false;

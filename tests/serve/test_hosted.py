@@ -111,6 +111,44 @@ class Hosted(ServeTest):
                 self.end()
                 self.clean(point)
 
+    def test_small_mutations_that_come_together_share_a_flush(self):
+        self.graphs("G")
+        self.configure("G", workers=3)
+        self.serve(env={"SLUICE_FAILPOINT": ",".join("publish.after_line=stop@%d" % passage for passage in (1, 2, 3))})
+        clients = [self.mutate(insert(key)) for key in (1, 2, 3)]
+
+        def in_line():
+            return [pid for pid in workers(self.server.pid) if process_state(pid) == "T"]
+        self.until("three stand in line", lambda: len(in_line()) == 3)
+        first, *others = in_line()
+        os.kill(first, signal.SIGCONT)
+        self.until("one has published", lambda: "done" in [job["state"] for job in self.jobs()])
+        for pid in others:
+            os.kill(pid, signal.SIGCONT)
+        commits = [self.say(client).document["commit"] for client in clients]
+        self.assertEqual(len({commit["generation"] for commit in commits}), 1)
+        self.assertEqual(sorted(commit["index"] for commit in commits), [0, 1, 2])
+        self.assertEqual(self.keys(), [1, 2, 3])
+        self.end()
+        self.clean()
+
+    def test_who_leads_a_group_may_die(self):
+        self.graphs("G")
+        self.configure("G", workers=3)
+        self.serve(env={"SLUICE_FAILPOINT": "publish.after_line=stop@1,publish.after_line=stop@2,publish.before_decide=kill"})
+        clients = [self.mutate(insert(key)) for key in (1, 2)]
+
+        def in_line():
+            return [pid for pid in workers(self.server.pid) if process_state(pid) == "T"]
+        self.until("two stand in line", lambda: len(in_line()) == 2)
+        for pid in in_line():
+            os.kill(pid, signal.SIGCONT)
+        for client in clients:
+            self.assertEqual(self.say(client).code, 0)
+        self.assertEqual(self.keys(), [1, 2])
+        self.end()
+        self.clean()
+
     def test_a_load_goes_on_in_another_runner(self):
         self.graphs("G")
         self.configure("G")
