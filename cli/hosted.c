@@ -250,12 +250,22 @@ static sluice_status check_paths(const cli_run *run, sluice_error *err)
     return SLUICE_PERMISSION;
 }
 
+static bool adds(const cli_command *command)
+{
+    return command == &cli_load || command == &cli_mutate || command == &cli_merge || command == &cli_schema ||
+           command == &cli_optimize || command == &cli_index || command == &cli_revert;
+}
+
 /* What the supervisor decides, not the words: the place of the graph, the operation, limits. */
 static sluice_status settle(cli_run *run, sluice_error *err)
 {
     static char operation[PF_ID_TEXT];
     const co_host_task *task = run->hosted;
     PF_TRY(check_paths(run, err));
+    if (task->full && adds(run->command)) {
+        *err = *task->full;
+        return task->full->code;
+    }
     run->arguments.operands[graph_operand(run->command)] = task->graph_path;
     for (uint32_t i = 0; i < run->command->option_count; i++) {
         const char *name = run->command->options[i].name;

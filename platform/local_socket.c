@@ -5,6 +5,7 @@
 #include "platform/check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,4 +350,22 @@ sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_
     *ret_inode = st.st_ino;
     *ret_open = access(path, R_OK | X_OK) == 0;
     return SLUICE_OK;
+}
+
+static uint64_t counted; /* nftw has no context */
+
+static int count_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)path;
+    (void)where;
+    if (kind == FTW_F || kind == FTW_D)
+        counted += (uint64_t)st->st_blocks * 512;
+    return 0;
+}
+
+uint64_t pf_folder_bytes(const char *path)
+{
+    counted = 0;
+    (void)nftw(path, count_entry, 16, FTW_PHYS | FTW_MOUNT);
+    return counted;
 }

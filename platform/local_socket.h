@@ -68,4 +68,7 @@ sluice_status pf_working_folder_set(int fd, sluice_error *err);
 sluice_status pf_folder_identity(const char *path, uint64_t *ret_device, uint64_t *ret_inode, bool *ret_open,
                                  sluice_error *err);
 
+/* Bytes of disk below a folder, at this moment; what vanishes meanwhile does not count. */
+uint64_t pf_folder_bytes(const char *path);
+
 #endif

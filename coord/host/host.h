@@ -322,7 +322,7 @@ void host_regions_leave(host_server *host, const host_graph *own); /* in a forke
 /* What goes to a runner ahead of a request's parameters. */
 typedef struct host_order {
     uint64_t length; /* of the parameters */
-    uint64_t memory;
+    uint64_t memory, quota;
     pf_id operation;
     uint32_t command; /* in the program's table */
     uint32_t descriptors;
@@ -330,7 +330,7 @@ typedef struct host_order {
     uint32_t foreign;
     uint32_t spare;
 } host_order;
-_Static_assert(sizeof(host_order) == 56, "no padding is sent");
+_Static_assert(sizeof(host_order) == 64, "no padding is sent");
 
 typedef struct host_place {
     const co_host_program *program;

@@ -218,6 +218,7 @@ sluice_status host_runner_start(host_server *host, host_job *job, sluice_error *
     bool stays = job->lane == HOST_SMALL;
     const host_order order = {.length = job->length,
                               .memory = memory_of(host, job),
+                              .quota = job->graph->config.quota,
                               .operation = job->operation,
                               .command = (uint32_t)(job->command - host->program->commands),
                               .descriptors = job->descriptor_count,

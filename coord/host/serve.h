@@ -23,12 +23,13 @@ typedef struct co_host_task {
     uint32_t word_count;
     const char *text; /* what the client read in its own place (the records of a mutation); NULL: nothing */
     size_t text_length;
-    bool terminal;    /* the client's standard error is one */
-    bool foreign;     /* the client is another user than the supervisor: no path is opened for it */
-    pf_id operation;  /* for a job that brought none: the same one at each attempt */
-    unsigned attempt; /* from 1 */
-    unsigned workers; /* that a pool may have */
-    uint64_t memory;  /* that the job may have; 0: no bound */
+    bool terminal;            /* the client's standard error is one */
+    bool foreign;             /* the client is another user than the supervisor: no path is opened for it */
+    pf_id operation;          /* for a job that brought none: the same one at each attempt */
+    unsigned attempt;         /* from 1 */
+    unsigned workers;         /* that a pool may have */
+    const sluice_error *full; /* why nothing may be added to the graph; NULL: it may */
+    uint64_t memory;          /* that the job may have; 0: no bound */
 } co_host_task;
 
 typedef struct co_host_command {

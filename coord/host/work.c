@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT_EVERY 64u
+
 typedef struct work_state {
     const host_place *place;
     st_graph *graph;
@@ -27,6 +29,9 @@ typedef struct work_state {
     pf_watch *watch;
     bool interrupted;
     host_order order;
+    uint64_t used;      /* bytes of disk, when they were counted last */
+    unsigned uncounted; /* orders since then */
+    sluice_error full;
     char *line;
     int descriptors[PF_SOCKET_DESCRIPTORS_MAX];
     uint32_t descriptor_count;
@@ -116,6 +121,26 @@ static bool is_true(const st_node *params, const char *name)
     return node && node->kind == ST_NODE_BOOL && node->boolean;
 }
 
+/* Counted anew now and then, and whenever it would matter: a job begins only while its graph has less than its quota.
+ */
+static const sluice_error *find_full(work_state *worker)
+{
+    uint64_t quota = worker->order.quota;
+    if (quota == 0)
+        return NULL;
+    if (worker->used == 0 || worker->used >= quota || worker->uncounted++ >= COUNT_EVERY) {
+        worker->used = pf_folder_bytes(worker->place->graph_path);
+        worker->uncounted = 0;
+    }
+    if (worker->used < quota)
+        return NULL;
+    worker->full = (sluice_error){0};
+    (void)pf_fail(&worker->full, SLUICE_QUOTA, "the graph has %llu bytes of disk, and may have %llu",
+                  (unsigned long long)worker->used, (unsigned long long)quota);
+    pf_hint(&worker->full, "run: sluice gc; or give the graph a larger quota in the supervisor's configuration");
+    return &worker->full;
+}
+
 /* The supervisor has looked at all of it before. */
 static int run(work_state *worker, const st_node *params)
 {
@@ -143,6 +168,7 @@ static int run(work_state *worker, const st_node *params)
                          .operation = worker->order.operation,
                          .attempt = worker->order.attempt,
                          .workers = worker->order.workers,
+                         .full = find_full(worker),
                          .memory = worker->order.memory};
     int exit = 1;
     if (names && list) {

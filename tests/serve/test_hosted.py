@@ -202,6 +202,22 @@ class Hosted(ServeTest):
         self.assertEqual(self.jobs()[-1]["attempts"], 2)
         self.end()
 
+    def test_a_graph_beyond_its_quota_takes_no_more_and_others_do(self):
+        self.graphs("G", "H")
+        self.configure({"path": "G", "quota": "1M"}, "H")
+        self.serve()
+        refused = self.say(self.mutate(insert(1)))
+        self.assertEqual((refused.code, refused.error["code"], refused.error["committed"]), (10, "QUOTA", False))
+        self.write("p.csv", "id,v\n1,a\n")
+        self.assertEqual(self.say(self.start("load", "G", "P=p.csv")).code, 10)
+        self.assertEqual(self.say(self.start("gc", "G")).code, 0)
+        self.assertEqual(self.say(self.mutate(insert(1), "H")).code, 0)
+        self.configure({"path": "G", "quota": "1G"}, "H")
+        self.server.send_signal(signal.SIGHUP)
+        self.until("it was read", lambda: "event=reloaded" in self.read("log"))
+        self.assertEqual(self.say(self.mutate(insert(1))).code, 0)
+        self.end()
+
     def test_a_job_that_takes_longer_than_its_graph_allows_is_ended(self):
         self.graphs("G")
         self.configure({"path": "G", "deadline_seconds": 1})
