@@ -118,6 +118,8 @@ typedef sluice_status batch_fn(hashes *all, const uint64_t *batch, uint64_t coun
 
 static sluice_status keep(hashes *all, const uint64_t *batch, uint64_t count, sluice_error *err)
 {
+    if (count == 0)
+        return SLUICE_OK;
     if (all->room - all->count < count) {
         uint64_t room = 2 * all->room + count;
         uint64_t *items = reallocarray(all->items, room, sizeof *items);
@@ -126,6 +128,7 @@ static sluice_status keep(hashes *all, const uint64_t *batch, uint64_t count, sl
         all->items = items;
         all->room = room;
     }
+    PF_ASSERT(all->items);
     memcpy(all->items + all->count, batch, count * sizeof *batch);
     all->count += count;
     return SLUICE_OK;
