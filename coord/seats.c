@@ -7,7 +7,6 @@
  */
 #include "coord/supervisor.h"
 #include "platform/check.h"
-#include "platform/memory.h"
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -15,13 +14,12 @@ static void become_worker(co_supervisor *supervisor, const co_seat *seat, wk_pla
 {
     pf_close_other_descriptors(supervisor->keep, supervisor->keep_count);
     pf_forbid_core();
-    if (supervisor->options->share > 0)
-        pf_memory_bound(supervisor->options->share);
     pf_failpoints_pool((int)pf_parent_pid());
     *ret_place = (wk_place){.region = &supervisor->region,
                             .token = seat->token,
                             .job = supervisor->job,
                             .workers = supervisor->seat_count,
+                            .memory = supervisor->options->share,
                             .bell = pf_watch_bell(supervisor->watch),
                             .death_pipe = supervisor->pipe.worker};
 }

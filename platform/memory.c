@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -117,6 +118,15 @@ static void give_back_promptly(void)
 #endif
 }
 
+/* The allocator keeps a table of each GiB of addresses that it uses, some MiB of it never written, and where a process
+ * begins is chance: one that came to the next GiB in the middle of its work found no room for that table. So the
+ * allocator comes now as far as it ever will; what it has mapped for that counts as untouched. */
+static void reach(uint64_t bytes)
+{
+    void *volatile block = malloc(bytes);
+    free(block);
+}
+
 /* Sizes of a process in bytes; false when they cannot be told. */
 static bool read_sizes(int64_t pid, uint64_t *ret_anonymous, uint64_t *ret_data)
 {
@@ -152,8 +162,10 @@ void pf_memory_bound(uint64_t bytes)
     if (bytes >= share)
         return;
     share = bytes;
-    if (bytes < PROMPT_BELOW)
+    if (bytes < PROMPT_BELOW) {
         give_back_promptly();
+        reach(2 * bytes);
+    }
     if (HAS_SHADOW || getrlimit(RLIMIT_DATA, &limit) != 0)
         return;
     rlim_t data = (bytes > STACK_ROOM ? bytes - STACK_ROOM : 0) + untouched();

@@ -6,6 +6,7 @@
  */
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/memory.h"
 #include "platform/watch.h"
 #include "worker/pool_worker.h"
 #include <string.h>
@@ -122,6 +123,8 @@ static sluice_status open_job(wk_worker *worker, sluice_error *err)
 {
     const wk_job *job = worker->place->job;
     PF_TRY(PF_FAILPOINT(WORKER_AFTER_START, err));
+    if (worker->place->memory > 0)
+        pf_memory_bound(worker->place->memory);
     return job->open(job->spec, &worker->executor, &worker->job_context, err);
 }
 

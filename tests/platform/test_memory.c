@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,7 +100,41 @@ static void a_bound_is_held_by_the_kernel(void **state)
     assert_true(pf_memory_of(getpid()) > 0);
     assert_true(pf_memory_of(INT32_MAX) == 0);
 }
+
+typedef struct begin {
+    uint64_t bound, room;
+} begin;
+
+/* The same where addresses go on downward to so few bytes above the next GiB. */
+static int take_near_a_gib(void *context)
+{
+    const begin *at = context;
+    uint64_t here = (uint64_t)(uintptr_t)mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t above = here & ((UINT64_C(1) << 30) - 1);
+
+    if (above > at->room && mmap(NULL, above - at->room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        return 202;
+    uint64_t bound = at->bound;
+    return take_what_there_is(&bound);
+}
+
+static void a_share_is_whole_wherever_addresses_begin(void **state)
+{
+    (void)state;
+    for (uint64_t room = 1; room <= 33; room += 4) {
+        begin at = {.bound = 32 * MIB, .room = room * MIB};
+        int status = test_child_wait(test_child(take_near_a_gib, &at));
+        assert_true(WIFEXITED(status));
+        assert_in_range(WEXITSTATUS(status), 24, 32);
+    }
+}
 #else
+static void a_share_is_whole_wherever_addresses_begin(void **state)
+{
+    (void)state;
+    skip();
+}
+
 static void a_bound_is_held_by_the_kernel(void **state)
 {
     (void)state;
@@ -120,6 +155,7 @@ int main(void)
         cmocka_unit_test(the_least_limit_on_the_way_up_counts),
         cmocka_unit_test(what_is_no_list_limits_nothing),
         cmocka_unit_test(a_bound_is_held_by_the_kernel),
+        cmocka_unit_test(a_share_is_whole_wherever_addresses_begin),
         cmocka_unit_test(parts_of_a_share_have_a_floor_and_a_ceiling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
