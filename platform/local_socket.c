@@ -137,7 +137,7 @@ sluice_status pf_socket_accept(int listener, int *ret_fd, pf_peer *ret_peer, slu
     socklen_t size = sizeof who;
     *ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (*ret_fd < 0) {
-        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == EPERM)
             return SLUICE_OK;
         return pf_fail_errno(err, errno, "taking a connection");
     }

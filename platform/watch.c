@@ -268,6 +268,15 @@ void pf_close_other_descriptors(const int *keep, uint32_t count)
     }
 }
 
+void pf_raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void pf_forbid_core(void)
 {
     struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};

@@ -69,6 +69,8 @@ bool pf_supervisor_is_gone(int worker_end);
 
 /* Closes every descriptor but 0, 1, 2 and those listed (any order; negative ones are nobody's). Allocates nothing. */
 void pf_close_other_descriptors(const int *keep, uint32_t count);
+/* As many descriptors as this process may have. */
+void pf_raise_descriptors(void);
 /* No core file: it would hold rows. */
 void pf_forbid_core(void);
 /* Takes back interrupts that were held and that nobody has looked at. */

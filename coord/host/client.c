@@ -41,9 +41,14 @@ sluice_status host_clients_accept(host_server *host, sluice_error *err)
 {
     pf_peer peer;
     int fd = -1;
-    PF_TRY(pf_socket_accept(host->listener, &fd, &peer, err));
-    if (fd < 0)
+    sluice_status status = pf_socket_accept(host->listener, &fd, &peer, err);
+    if (status == SLUICE_RESOURCE_LIMIT) { /* no descriptor is left: until the next tick, others come first */
+        host->deaf = true;
+        pf_watch_descriptor_change(host->watch, host->listener, HOST_TAG(HOST_TAG_LISTENER, 0), false, false);
         return SLUICE_OK;
+    }
+    if (status != SLUICE_OK || fd < 0)
+        return status;
     host->connections++;
     uint32_t slot = 0;
     while (slot < host->config.connections && host->clients[slot])
@@ -58,7 +63,7 @@ sluice_status host_clients_accept(host_server *host, sluice_error *err)
         (host_client){.slot = slot, .fd = fd, .reads = true, .peer = peer, .tokens_ns = pf_monotonic_ns() - BURST_NS};
     host->clients[slot] = client;
     host->client_count++;
-    sluice_status status = pf_watch_descriptor(host->watch, fd, tag_of(client), true, false, err);
+    status = pf_watch_descriptor(host->watch, fd, tag_of(client), true, false, err);
     if (status != SLUICE_OK)
         host_client_close(host, client);
     return status;
@@ -205,6 +210,10 @@ void host_clients_flush(host_server *host)
 
 void host_clients_tick(host_server *host, int64_t now)
 {
+    if (host->deaf) {
+        host->deaf = false;
+        pf_watch_descriptor_change(host->watch, host->listener, HOST_TAG(HOST_TAG_LISTENER, 0), true, false);
+    }
     for (uint32_t i = 0; i < host->config.connections; i++) {
         host_client *client = host->clients[i];
         if (!client || client->stalled_since_ns == 0)

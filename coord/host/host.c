@@ -181,6 +181,7 @@ static sluice_status open_host(host_server *host, sluice_error *err)
     pf_failpoints_share(host->failpoints.address);
     PF_TRY(pf_watch_open(&host->watch, err));
     PF_TRY(pf_watch_hangups(host->watch, err));
+    pf_raise_descriptors();
     PF_TRY(pf_socket_listen(host->config.socket, host->config.socket_mode, &host->listener, err));
     PF_TRY(pf_watch_descriptor(host->watch, host->listener, HOST_TAG(HOST_TAG_LISTENER, 0), true, false, err));
     PF_TRY(host_http_open(host, err));

@@ -44,6 +44,7 @@
 #define HOST_UNSENT_MAX      (UINT32_C(8) << 20)   /* and with so much is disconnected */
 #define HOST_STALLED_MS      30000                 /* or when it takes nothing for so long */
 #define HOST_WAITS_MAX       256u                  /* requests of one connection that wait for a job */
+#define HOST_HELD_MAX        512u                  /* descriptors that the jobs of one graph hold */
 #define HOST_ENDED_KEPT      256u                  /* jobs whose end is remembered */
 #define HOST_RUNNERS_MAX     512u
 #define HOST_TICK_MS         200
@@ -131,6 +132,7 @@ struct host_graph {
     co_latch_watch latches[2];
     host_job *queue; /* waiting, first in first out */
     uint32_t queued, running;
+    uint32_t held;             /* descriptors of its jobs that have not ended */
     uint64_t pass[HOST_LANES]; /* what it has had, by weight: who has had least is next */
     unsigned crashes;          /* in a row */
     int64_t not_before_ns;     /* no job is started before */
@@ -197,6 +199,7 @@ struct host_server {
     pf_watch *watch;
     pf_shared_memory failpoints; /* passages, counted over all runners */
     int listener;
+    bool deaf;               /* nobody is let in until the next tick */
     struct MHD_Daemon *http; /* NULL: none */
     int http_epoll;
     host_graph *graphs;

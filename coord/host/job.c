@@ -181,10 +181,12 @@ int64_t host_next_start(const host_server *host)
 /* ---- admission ---- */
 
 /* A writer beside a writer is refused in mode single, where it would wait in mode queued. */
-static sluice_status find_room(const host_graph *graph, sluice_error *err)
+static sluice_status find_room(const host_graph *graph, uint32_t more, sluice_error *err)
 {
     if (graph->config.mode == HOST_SINGLE && graph->running + graph->queued > 0)
         return pf_fail(err, SLUICE_WRITER_BUSY, "another job is at work on the graph");
+    if (graph->held + more > HOST_HELD_MAX)
+        return pf_fail(err, SLUICE_QUEUE_FULL, "the jobs of the graph hold %u files", graph->held);
     if (graph->queued < graph->config.queue)
         return SLUICE_OK;
     (void)pf_fail(err, SLUICE_QUEUE_FULL, "%u jobs of the graph are waiting", graph->queued);
@@ -200,7 +202,7 @@ static sluice_status admit(host_server *host, host_job *job, sluice_error *err)
         *err = job->graph->problem;
         return job->graph->problem.code;
     }
-    return find_room(job->graph, err);
+    return find_room(job->graph, job->descriptor_count, err);
 }
 
 sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err)
@@ -212,6 +214,7 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
         return status;
     }
     job->submitted_ns = pf_monotonic_ns();
+    job->graph->held += job->descriptor_count;
     uint32_t share = share_of(host, job->graph);
     job->workers = job->lane == HOST_SMALL ? 1 : job->workers == 0 || job->workers > share ? share : job->workers;
     job->previous = host->newest;
@@ -253,6 +256,7 @@ void host_job_end(host_server *host, host_job *job, int exit, const sluice_error
         job->graph->exits[status]++;
     if (job->started_ns)
         host_count_seconds(&job->graph->took, job->ended_ns - job->started_ns);
+    job->graph->held -= job->descriptor_count;
     drop_request(job);
     host_rpc_ended(host, job);
     host->ended++;

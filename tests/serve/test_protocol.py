@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import unittest
 
@@ -86,6 +87,23 @@ class Protocol(ServeTest):
             answers += 1
         self.assertLess(answers, 100)
         few[2].close()
+        self.end()
+
+    def test_a_supervisor_without_descriptors_goes_on(self):
+        self.configure("G")
+        self.serve(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30)))
+        crowd = []
+        try:
+            for _ in range(40):
+                connection = Connection(self.socket_path)
+                connection.socket.settimeout(0.2)
+                crowd.append(connection)
+        except OSError:
+            pass
+        for connection in crowd:
+            connection.close()
+        self.assertEqual(self.status()["state"], "serving")
+        self.assertEqual(self.say(self.mutate(insert(1))).code, 0)
         self.end()
 
     def test_a_job_can_be_left_and_watched_by_another_connection(self):
