@@ -107,7 +107,10 @@ sluice_status mut_detach(mut_job *job, mut_object *node, sluice_error *err)
 {
     for (mut_object *edge = node->edges; edge; edge = next_edge(node, edge))
         take_away(job, edge);
-    return node->existed ? walk_edges(job, node, take_base_edge, NULL, err) : SLUICE_OK;
+    if (!node->existed)
+        return SLUICE_OK;
+    node->reads_edges = true; /* also when the node comes back: an edge that came meanwhile would have gone */
+    return walk_edges(job, node, take_base_edge, NULL, err);
 }
 
 /* ---- restrict ---- */

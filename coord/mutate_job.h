@@ -49,6 +49,7 @@ struct mut_object {
     uint32_t *records;                          /* per column: the record that set it; 0: none */
     uint32_t record;                            /* that inserted or deleted it last */
     bool reads_absent, reads_row, reads_object; /* for the read set; `reads_property`: per column */
+    bool reads_edges;                           /* of a node: all that hang on it were looked for */
     bool *reads_property;
     mut_object *ends[2];         /* of an edge that was inserted here */
     mut_object *edges, *next[2]; /* of a node: edges inserted here; of such an edge: the next one of each end */

@@ -7,7 +7,7 @@
  * | a property that is set by an update  | PROPERTY (ends it)      |                             |
  * | what is deleted, what is asserted    | OBJECT (ends it)        | KEY_DELETED                 |
  * | ends of a new edge                   | KEY_PRESENT; COUNT      | ENDPOINT_USED               |
- * | a deleted node                       | EDGES_EMPTY             |                             |
+ * | a deleted node, a detached one       | EDGES_EMPTY             |                             |
  * | a unique tuple                       | UNIQUE_ABSENT           | UNIQUE_SET, UNIQUE_FREED    |
  *
  * What ends the write comes first, so that it is what a conflict is called. A list beyond its bound counts as
@@ -116,10 +116,10 @@ static bool reads_row(const mut_object *object, uint32_t column)
     (void)column;
     return object->reads_row;
 }
-static bool leaves_node(const mut_object *object, uint32_t column)
+static bool reads_edges(const mut_object *object, uint32_t column)
 {
     (void)column;
-    return !object->type->def->edge && object->existed && !object->exists;
+    return object->reads_edges || (!object->type->def->edge && object->existed && !object->exists);
 }
 static bool was_inserted(const mut_object *object, uint32_t column)
 {
@@ -188,11 +188,11 @@ static sluice_status add_end(mut_job *job, mut_type *type, uint32_t end, sluice_
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < type->object_count && status == SLUICE_OK; i++) {
         const mut_object *edge = type->objects[i];
-        if (!is_new_edge(edge))
+        if (edge->ends[end] && edge->ends[end]->existed) /* also of one that was there before and came back */
+            status = push(&present, edge->ends[end]->hash, err);
+        if (status != SLUICE_OK || !is_new_edge(edge))
             continue;
         status = push(&used, edge->ends[end]->hash, err);
-        if (status == SLUICE_OK && edge->ends[end]->existed)
-            status = push(&present, edge->ends[end]->hash, err);
         if (status == SLUICE_OK && limited)
             status = push(&counted, edge->ends[end]->hash, err);
     }
@@ -235,7 +235,7 @@ static sluice_status add_type(mut_job *job, mut_type *type, sluice_error *err)
 {
     PF_TRY(read_picked(job, type, reads_absent, CO_READ_KEY_ABSENT, ST_SPACE_KEY_INSERTED, 0, err));
     PF_TRY(read_picked(job, type, reads_row, CO_READ_ROW, ST_SPACE_ROW_UPDATED, 0, err));
-    PF_TRY(read_picked(job, type, leaves_node, CO_READ_EDGES_EMPTY, ST_SPACE_ENDPOINT_USED, 0, err));
+    PF_TRY(read_picked(job, type, reads_edges, CO_READ_EDGES_EMPTY, ST_SPACE_ENDPOINT_USED, 0, err));
     PF_TRY(change_picked(job, type, was_inserted, ST_SPACE_KEY_INSERTED, 0, 0, err));
     PF_TRY(change_picked(job, type, was_deleted, ST_SPACE_KEY_DELETED, 0, 0, err));
     PF_TRY(change_picked(job, type, was_replaced, ST_SPACE_ROW_UPDATED, 0, 0, err));

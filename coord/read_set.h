@@ -5,7 +5,7 @@
 #ifndef COORD_READ_SET_H
 #define COORD_READ_SET_H
 
-#include "store/state/state.h"
+#include "store/read/snapshot.h"
 
 typedef enum co_read_kind {
     CO_READ_KEY_ABSENT,     /* meets KEY_INSERTED of that table */
@@ -52,6 +52,11 @@ bool co_read_kind_ends(co_read_kind kind);
 sluice_status co_read_set_take_ends(co_read_set *set, co_read_set *ret_ends, sluice_error *err);
 /* Does this edit take fragments away that the set relies on? */
 bool co_read_set_misses(const co_read_set *set, const st_edit *edit);
+/* Which use of which table was asked for through this snapshot, and is in none of the set's reads? False: each is. What
+ * a plan looked at and did not say, no commit in between can meet (OW-024). Asserted for every plan with
+ * SLUICE_CHECK_READS=1 in builds with failpoints, as far as the plan's own process looked. */
+bool co_read_set_misses_probe(const co_read_set *set, const st_snapshot *snapshot, uint64_t *ret_table,
+                              st_run_use *ret_use);
 /* Has it a read of this kind of this table? */
 bool co_read_set_has(const co_read_set *set, co_read_kind kind, uint64_t table);
 /* Was this table read as a whole? It then meets every commit with an edit of the table, whatever its change sets say.

@@ -91,6 +91,7 @@ sluice_status st_table_each_match(st_table_reader *reader, st_run_use use, uint3
 {
     if (st_key_has_null(columns, count, row))
         return SLUICE_OK;
+    reader->probed |= 1u << use;
     probe probe_ = {.reader = reader,
                     .use = use,
                     .unique = unique,
@@ -151,6 +152,7 @@ sluice_status st_table_find_key(st_table_reader *reader, const st_column *const 
     uint32_t wanted[ST_RUN_COLUMNS_MAX];
     found_row found = {0};
     *ret_found = false;
+    reader->probed |= 1u << ST_RUN_KEY;
     if (st_run_columns(reader->type, ST_RUN_KEY, 0, wanted) == 0)
         return count == 1
                    ? find_by_row_id(reader, columns[0], row, ret_found, ret_fragment, ret_position, err)

@@ -37,6 +37,7 @@ struct st_table_reader {
     const st_type_def *type;
     uint64_t table;
     st_table_list list;
+    unsigned probed;              /* for which uses it was asked: 1 << st_run_use */
     st_opened *opened;            /* per fragment of the list */
     st_column_builder **initials; /* per property, once a fragment lacked it */
 };

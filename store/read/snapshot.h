@@ -79,6 +79,10 @@ struct ArrowArrayStream;
 sluice_status st_scan_stream(st_snapshot *snapshot, const st_type_def *type, const st_stream_options *options,
                              struct ArrowArrayStream *ret_stream, sluice_error *err);
 
+/* Which uses of a table have been asked for through this snapshot's reader (1 << st_run_use): what a plan that was made
+ * with it must have said that it read. */
+unsigned st_snapshot_probes(const st_snapshot *snapshot, uint64_t table);
+
 /* The fragments of a table, opened once per snapshot: for probes on keys. */
 typedef struct st_table_reader st_table_reader;
 sluice_status st_table_reader_get(st_snapshot *snapshot, uint64_t table, st_table_reader **ret_reader,

@@ -129,6 +129,14 @@ sluice_status st_table_reader_get(st_snapshot *snapshot, uint64_t table, st_tabl
     return SLUICE_OK;
 }
 
+unsigned st_snapshot_probes(const st_snapshot *snapshot, uint64_t table)
+{
+    for (uint32_t i = 0; i < snapshot->reader_count; i++)
+        if (snapshot->readers[i]->table == table)
+            return snapshot->readers[i]->probed;
+    return 0;
+}
+
 uint32_t st_table_reader_fragments(const st_table_reader *reader)
 {
     return reader->list.count;
@@ -226,6 +234,7 @@ sluice_status st_table_reader_run(st_table_reader *reader, uint32_t i, st_run_us
                                   st_run **ret_run, sluice_error *err)
 {
     st_opened_run *opened = NULL;
+    reader->probed |= 1u << use;
     PF_TRY(open_run(reader, i, use, use == ST_RUN_UNIQUE ? unique : 0, &opened, err));
     *ret_run = opened->run;
     return SLUICE_OK;
@@ -280,6 +289,7 @@ sluice_status st_table_reader_entries(st_table_reader *reader, uint32_t i, st_ru
                                       const st_run_entry **ret_entries, uint64_t *ret_count, sluice_error *err)
 {
     st_opened_run *opened = NULL;
+    reader->probed |= 1u << use;
     PF_TRY(open_run(reader, i, use, use == ST_RUN_UNIQUE ? unique : 0, &opened, err));
     PF_TRY(rebuild(reader, i, opened, err));
     *ret_entries = opened->rebuilt;

@@ -199,6 +199,20 @@ static void a_detached_node_takes_the_edge_that_came_meanwhile_with_it(void **st
     end(&made);
 }
 
+static void so_does_one_that_the_same_file_puts_back(void **state)
+{
+    (void)state;
+    scene made = begin();
+    rivalry other = {made.theirs, EDGE("insert", "E", "3", "1", ""), 1};
+    mutate_try try_ = {
+        .text = N("delete", "1", DETACH) N("insert", "1", ""), .after_plan = commit_rival, .context = &other};
+    mutate_run(made.mine, &try_);
+    assert_int_equal(try_.status, SLUICE_OK);
+    mutate_expect(made.mine, "E", "[2,3,null]\n");
+    mutate_expect(made.mine, "L", "");
+    end(&made);
+}
+
 static void commit_both(void *context)
 {
     rivalry *chain = context;
@@ -313,6 +327,7 @@ int main(void)
         cmocka_unit_test(each_pair_of_operations_ends_as_the_matrix_says),
         cmocka_unit_test(so_it_does_with_everything_staged_and_armed),
         cmocka_unit_test(a_detached_node_takes_the_edge_that_came_meanwhile_with_it),
+        cmocka_unit_test(so_does_one_that_the_same_file_puts_back),
         cmocka_unit_test(the_same_property_is_looked_for_over_all_commits_since_the_first_base),
         cmocka_unit_test(a_rival_of_another_property_at_every_plan_exhausts_the_budget),
         cmocka_unit_test(write_skew_is_possible_and_shown),
