@@ -42,6 +42,7 @@
     X(PREFLIGHT_CLEANUP, "preflight.cleanup")                                                                          \
     X(BARRIER_BEFORE, "barrier.before")                                                                                \
     X(BARRIER_AFTER, "barrier.after")                                                                                  \
+    X(READ_BEFORE_PIN, "read.before_pin")                                                                              \
     X(PREPARE_AFTER_PIN, "prepare.after_pin")                                                                          \
     X(LOAD_BEFORE_SPOOLING, "load.before_spooling")                                                                    \
     X(LOAD_WHILE_SPOOLING, "load.while_spooling")                                                                      \

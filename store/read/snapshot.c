@@ -8,6 +8,7 @@
  */
 #include "platform/check.h"
 #include "platform/clock.h"
+#include "platform/failpoint.h"
 #include "store/read/reader.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,7 @@ static sluice_status open_in(st_snapshot *snapshot, uint64_t incarnation, const 
     } else {
         PF_TRY(st_view_load(snapshot->graph, log, false, &snapshot->view, err));
     }
+    PF_TRY(PF_FAILPOINT(READ_BEFORE_PIN, err));
     PF_TRY(pin(snapshot, &late, err));
     if (late)
         return SLUICE_OK;
