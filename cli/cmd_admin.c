@@ -176,6 +176,8 @@ static const cli_option gc_options[GC_OPTIONS] = {
     [GC_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say what would go, file by file, and change nothing"},
 };
 
+#define LONGEST_S INT64_C(1000000000000) /* longer than any graph is old */
+
 /* A whole number and one of s, m, h, d, w. */
 static bool parse_duration(const char *text, int64_t *ret_us)
 {
@@ -192,7 +194,8 @@ static bool parse_duration(const char *text, int64_t *ret_us)
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (units[i].letter != text[digits])
             continue;
-        *ret_us = number * units[i].seconds * 1000000; /* below 10^9 * 10^6 * 10^6: fits */
+        number *= units[i].seconds; /* below 10^9 * 10^6 */
+        *ret_us = (number < LONGEST_S ? number : LONGEST_S) * 1000000;
         return true;
     }
     return false;
