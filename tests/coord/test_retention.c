@@ -13,6 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define STEP 3 /* the same code at fewer places */
+#else
+#define STEP 1
+#endif
+
 static co_gc_report collect(st_graph *graph, uint64_t keep, bool dry)
 {
     sluice_error err = {0};
@@ -233,8 +239,10 @@ static void a_collection_that_dies_at_any_call_keeps_what_is_kept(void **state)
     bool thorough = getenv("SLUICE_LONG") != NULL;
     bool segments = false;
 
-    for (uint64_t k = 1;;
-         k += thorough || k < 12 || k > 80 ? 1 : 5) { /* in the middle: moves and deletions, one like the other */
+    for (uint64_t k = 1;; k += thorough ? 1
+                               : k < 12 || k > 80
+                                   ? STEP
+                                   : 5 * STEP) { /* in the middle: moves and deletions, one like the other */
         bool done = false;
         for (unsigned n = 0; n < 8; n++) {
             if (!thorough && n != k % 8 && n != (k + 3) % 8)
@@ -290,7 +298,7 @@ static void two_collections_at_once_exclude_each_other(void **state)
     (void)state;
     sluice_error err = {0};
     pf_sim_disk *origin = prepare(), *disk = NULL;
-    for (uint64_t k = 1; k < 60; k += 19) {
+    for (uint64_t k = 1; k < 60; k += 19 * STEP) {
         co_gc_report report;
         const co_gc_options options = {.keep = 2};
         ASSERT_OK(pf_sim_disk_clone(origin, k, &disk, &err));
@@ -339,7 +347,7 @@ static void one_whose_claim_was_taken_over_does_nothing_more(void **state)
     (void)state;
     sluice_error err = {0};
     pf_sim_disk *origin = prepare(), *disk = NULL;
-    for (uint64_t k = 3; k < 60; k += 8) {
+    for (uint64_t k = 3; k < 60; k += 8 * STEP) {
         co_gc_report report;
         const co_gc_options options = {.keep = 2};
         ASSERT_OK(pf_sim_disk_clone(origin, k, &disk, &err));
@@ -402,7 +410,7 @@ static void whoever_comes_between_two_of_its_steps_keeps_what_he_got(void **stat
     (void)state;
     sluice_error err = {0};
     pf_sim_disk *origin = prepare(), *disk = NULL;
-    for (uint64_t k = 1; k < 90; k += k < 12 ? 2 : 7) {
+    for (uint64_t k = 1; k < 90; k += STEP * (k < 12 ? 2 : 7)) {
         co_gc_report report;
         const co_gc_options options = {.keep = 2};
         ASSERT_OK(pf_sim_disk_clone(origin, k, &disk, &err));
