@@ -113,8 +113,8 @@ sluice_status st_control_set_boundary(st_control *control, const st_boundary *bo
         free(kept);
         return pf_fail_memory(err);
     }
-    uint32_t at = bound(control, boundary->incarnation);
     control->boundaries = grown;
+    uint32_t at = bound(control, boundary->incarnation);
     memmove(grown + at + 1, grown + at, (control->boundary_count - at) * sizeof(*grown));
     grown[at] = *boundary;
     grown[at].kept = kept;
