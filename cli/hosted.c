@@ -80,12 +80,13 @@ static bool is_given(const cli_run *run, const char *name)
 
 /* ---- the client ---- */
 
-char *cli_find_socket(const char *graph)
+char *cli_find_socket(const char *graph, bool *ret_hinted)
 {
     const char *named = getenv("SLUICE_SOCKET");
     pf_buffer path = {0}, hint = {0};
     char *socket = NULL;
-    if (named && *named)
+    *ret_hinted = !(named && *named);
+    if (!*ret_hinted)
         return strdup(named);
     if (graph && pf_buffer_append_format(&path, NULL, "%s/cache/host%c", graph, '\0') == SLUICE_OK &&
         pf_input_read_all((const char *)path.data, HINT_MAX, &hint, NULL) == SLUICE_OK && hint.length > 0 &&
@@ -99,13 +100,14 @@ char *cli_find_socket(const char *graph)
 sluice_status cli_connect(const cli_run *run, const char *given, const char *graph, co_call **ret_call,
                           sluice_error *err)
 {
-    char *socket = given ? strdup(given) : cli_find_socket(graph);
+    bool hinted = false;
+    char *socket = given ? strdup(given) : cli_find_socket(graph, &hinted);
     if (!socket) {
         (void)pf_fail(err, SLUICE_USAGE, "%s: which supervisor is meant is not said", run->command->name);
         pf_hint(err, "give --socket PATH, or set SLUICE_SOCKET");
         return SLUICE_USAGE;
     }
-    sluice_status status = co_call_open(socket, ret_call, err);
+    sluice_status status = co_call_open(socket, hinted, ret_call, err);
     free(socket);
     return status;
 }
@@ -218,12 +220,13 @@ sluice_status cli_serve_elsewhere(cli_run *run, char *const *words, uint32_t cou
     co_call *call = NULL;
     if (!is_hosted(command->name) || (command == &cli_load && is_given(run, "infer")))
         return SLUICE_OK;
+    bool hinted = false;
     bool visible = false; /* else only a supervisor can do anything with it */
     (void)pf_folder_identity(graph, &handover.job.device, &handover.job.inode, &visible, NULL);
-    char *socket = visible && only_reads(run) ? NULL : cli_find_socket(visible ? graph : NULL);
+    char *socket = visible && only_reads(run) ? NULL : cli_find_socket(visible ? graph : NULL, &hinted);
     if (!socket)
         return SLUICE_OK;
-    sluice_status status = co_call_open(socket, &call, err);
+    sluice_status status = co_call_open(socket, hinted, &call, err);
     free(socket);
     if (status != SLUICE_OK)
         return visible && (status == SLUICE_NOT_FOUND || status == SLUICE_PERMISSION) ? SLUICE_OK : status;

@@ -10,8 +10,9 @@
 #include "coord/host/call.h"
 #include "coord/host/serve.h"
 
-/* The supervisor that may be asked: SLUICE_SOCKET, else the hint in the graph's folder. Malloc'd; NULL: none. */
-char *cli_find_socket(const char *graph);
+/* The supervisor that may be asked: SLUICE_SOCKET, else the hint in the graph's folder (*ret_hinted). Malloc'd; NULL:
+ * none. */
+char *cli_find_socket(const char *graph, bool *ret_hinted);
 /* Connects for a command about a supervisor itself: at `socket`, else at the one of `graph` (NULL: SLUICE_SOCKET). */
 sluice_status cli_connect(const cli_run *run, const char *socket, const char *graph, co_call **ret_call,
                           sluice_error *err);

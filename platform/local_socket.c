@@ -131,32 +131,37 @@ void pf_socket_remove(const char *path)
         (void)unlink(path);
 }
 
-sluice_status pf_socket_accept(int listener, int *ret_fd, pf_peer *ret_peer, sluice_error *err)
+static bool find_peer(int fd, pf_peer *ret_peer)
 {
     struct ucred who;
     socklen_t size = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        return false;
+    *ret_peer = (pf_peer){.user = who.uid, .group = who.gid, .pid = who.pid};
+    return true;
+}
+
+sluice_status pf_socket_accept(int listener, int *ret_fd, pf_peer *ret_peer, sluice_error *err)
+{
     *ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (*ret_fd < 0) {
         if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == EPERM)
             return SLUICE_OK;
         return pf_fail_errno(err, errno, "taking a connection");
     }
-    if (getsockopt(*ret_fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) {
+    if (!find_peer(*ret_fd, ret_peer))
         pf_descriptor_close(ret_fd);
-        return SLUICE_OK;
-    }
-    *ret_peer = (pf_peer){.user = who.uid, .group = who.gid, .pid = who.pid};
     return SLUICE_OK;
 }
 
-sluice_status pf_socket_connect(const char *path, int *ret_fd, sluice_error *err)
+sluice_status pf_socket_connect(const char *path, int *ret_fd, pf_peer *ret_peer, sluice_error *err)
 {
     struct sockaddr_un address;
     PF_TRY(fill_address(path, &address, err));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return pf_fail_errno(err, errno, "opening a socket");
-    if (connect_to(fd, &address) == 0) {
+    if (connect_to(fd, &address) == 0 && find_peer(fd, ret_peer)) {
         *ret_fd = fd;
         return SLUICE_OK;
     }

@@ -33,8 +33,9 @@ sluice_status pf_socket_listen_local(const char *place, int *ret_listener, sluic
 void pf_socket_remove(const char *path);
 /* The next connection; *ret_fd -1 when none waits (or its client is gone again). */
 sluice_status pf_socket_accept(int listener, int *ret_fd, pf_peer *ret_peer, sluice_error *err);
-/* NOT_FOUND when nobody listens there, PERMISSION when this user may not. The descriptor waits in its calls. */
-sluice_status pf_socket_connect(const char *path, int *ret_fd, sluice_error *err);
+/* NOT_FOUND when nobody listens there, PERMISSION when this user may not. The descriptor waits in its calls. *ret_peer:
+ * who listens. */
+sluice_status pf_socket_connect(const char *path, int *ret_fd, pf_peer *ret_peer, sluice_error *err);
 
 /* Two connected ends; [0] never waits, [1] does. */
 sluice_status pf_socket_pair(int ret_ends[2], sluice_error *err);

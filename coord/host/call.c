@@ -17,10 +17,15 @@ struct co_call {
     size_t taken; /* of `in`: lines that were looked at */
 };
 
-sluice_status co_call_open(const char *socket, co_call **ret_call, sluice_error *err)
+sluice_status co_call_open(const char *socket, bool hinted, co_call **ret_call, sluice_error *err)
 {
     int fd = -1;
-    PF_TRY(pf_socket_connect(socket, &fd, err));
+    pf_peer peer = {0};
+    PF_TRY(pf_socket_connect(socket, &fd, &peer, err));
+    if (hinted && peer.user != pf_user() && peer.user != 0) {
+        pf_descriptor_close(&fd);
+        return pf_fail(err, SLUICE_NOT_FOUND, "another user listens at the socket");
+    }
     co_call *call = calloc(1, sizeof *call);
     if (!call) {
         pf_descriptor_close(&fd);

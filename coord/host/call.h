@@ -10,8 +10,9 @@
 
 typedef struct co_call co_call;
 
-/* NOT_FOUND when nobody listens there, PERMISSION. */
-sluice_status co_call_open(const char *socket, co_call **ret_call, sluice_error *err);
+/* NOT_FOUND when nobody listens there, PERMISSION. `hinted`: the place is told by a file and not by the user, so only a
+ * supervisor of this user, or of root, is spoken to; another one is NOT_FOUND. */
+sluice_status co_call_open(const char *socket, bool hinted, co_call **ret_call, sluice_error *err);
 void co_call_close(co_call *call); /* NULL allowed */
 
 typedef struct co_call_job {

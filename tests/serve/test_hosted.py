@@ -224,6 +224,9 @@ class Hosted(ServeTest):
         self.serve(env={"SLUICE_FAILPOINT": "gates.after=stop"})
         result = self.say(self.mutate(insert(1)))
         self.assertEqual((result.code, result.error["code"]), (1, "TIMEOUT"))
+        self.end()
+        self.configure("G")
+        self.serve()
         self.assertEqual(self.say(self.mutate(insert(1))).code, 0)
         self.end()
 
@@ -249,7 +252,7 @@ class Hosted(ServeTest):
         second = self.mutate(insert(2))
         self.until("one waits", lambda: [job["state"] for job in self.jobs()] == ["running", "queued"])
         running, waiting = [job["job"] for job in self.jobs()]
-        socket = {"SLUICE_SOCKET": self.path("s")}
+        socket = {"SLUICE_SOCKET": self.socket_path}
         self.assertEqual(self.say(self.start("cancel", waiting, env=socket)).code, 0)
         self.assertEqual(self.say(second).code, 130)
         self.assertEqual(self.say(self.start("cancel", running, env=socket)).code, 0)
@@ -283,7 +286,7 @@ class Hosted(ServeTest):
             self.until("it waits", lambda: len(self.jobs()) == key)
         refused = self.say(self.mutate(insert(4)))
         self.assertEqual((refused.code, refused.error["code"]), (3, "QUEUE_FULL"))
-        begun = self.say(self.start("cancel", self.jobs()[0]["job"], "--json", env={"SLUICE_SOCKET": self.path("s")}))
+        begun = self.say(self.start("cancel", self.jobs()[0]["job"], "--json", env={"SLUICE_SOCKET": self.socket_path}))
         self.assertEqual((begun.code, begun.error["code"]), (3, "WRITER_BUSY"))
         os.kill(runner, signal.SIGCONT)
         generations = [self.say(client).document["commit"]["generation"] for client in clients]
@@ -317,7 +320,7 @@ class Hosted(ServeTest):
         self.assertEqual(self.say(first).code, 0)
         self.finish(self.server)
         self.assertEqual(self.server.returncode, 0)
-        self.assertFalse(os.path.exists(self.path("s")))
+        self.assertFalse(os.path.exists(self.socket_path))
         self.assertEqual(self.keys(), [1])
 
     def test_a_second_term_ends_at_once(self):
@@ -383,7 +386,7 @@ class Hosted(ServeTest):
         states = {graph["name"]: graph["state"] for graph in self.status()["graphs"]}
         self.assertEqual(states, {"G": "idle", "none": "failed", "empty": "failed", "H": "idle"})
         self.assertEqual(self.say(self.mutate(insert(1), "H")).code, 0)
-        self.write("c2.json", self.read("c.json").replace('"s"', '"t"'))
+        self.write("c2.json", self.read("c.json").replace(self.socket_path, self.socket_path + "2"))
         with open(self.path("log2"), "wb") as log:
             second = self.start("serve", "--config", "c2.json", stdout=log, stderr=log)
         self.until("it does not host what is hosted", lambda: "LIVE_WRITER_CONTENTION" in self.read("log2"))

@@ -19,7 +19,7 @@ class Observed(ServeTest):
     def http(self, request):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(60)
-            connection.connect(os.path.relpath(self.path("http"), os.getcwd()))
+            connection.connect(self.http_path)
             connection.sendall(request)
             answer = b""
             while more := connection.recv(65536):
@@ -49,7 +49,7 @@ class Observed(ServeTest):
         return values
 
     def test_metrics_count_what_was_done(self):
-        self.configure("G", "H", http="http")
+        self.configure("G", "H", http=self.http_path)
         self.serve()
         for key in (1, 2, 2):
             self.say(self.mutate(insert(key)))
@@ -68,10 +68,10 @@ class Observed(ServeTest):
         self.assertEqual(self.get("/other")[0], 404)
         self.assertEqual(self.http(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")[0], 405)
         self.end()
-        self.assertFalse(os.path.exists(self.path("http")))
+        self.assertFalse(os.path.exists(self.http_path))
 
     def test_health_says_when_it_drains(self):
-        self.configure("G", http="http")
+        self.configure("G", http=self.http_path)
         self.serve(env={"SLUICE_FAILPOINT": "gates.after=stop"})
         client = self.mutate(insert(1))
         runner = self.stopped()
@@ -86,7 +86,7 @@ class Observed(ServeTest):
         self.configure("G", {"path": "H", "mode": "queued"})
         self.serve()
         self.say(self.mutate(insert(1)))
-        result = self.say(self.start("top", env={"SLUICE_SOCKET": self.path("s")}))
+        result = self.say(self.start("top", env={"SLUICE_SOCKET": self.socket_path}))
         self.assertEqual(result.code, 0, result.err)
         lines = result.out.splitlines()
         self.assertIn("of 2 workers busy", lines[0])

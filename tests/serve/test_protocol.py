@@ -78,11 +78,10 @@ class Protocol(ServeTest):
         for connection in few[:2]:
             connection.close()
         answers = 0
-        for number in range(100):
-            try:
-                few[2].send("status", number)
-            except OSError:
-                break
+        try:
+            few[2].socket.sendall(b'{"jsonrpc": "2.0", "id": 1, "method": "status"}\n' * 100)
+        except OSError:
+            pass
         while few[2].receive() is not None:
             answers += 1
         self.assertLess(answers, 100)
@@ -165,10 +164,12 @@ class Protocol(ServeTest):
         self.serve()
         self.write("p.csv", "id,v\n1,x\n")
         os.chmod(self.folder, 0o755)  # as others see it
-        other = dict(user=65534, group=65534, extra_groups=[], env={"SLUICE_SOCKET": self.path("s")})
+        os.chmod(self.sockets, 0o755)
+        other = dict(user=65534, group=65534, extra_groups=[], env={"SLUICE_SOCKET": self.socket_path})
         os.chmod(self.path("p.csv"), 0o644)
-        probe = self.say(self.start("version", **{**other}))
-        if probe.code != 0:
+        try:
+            self.assertEqual(self.say(self.start("version", **other)).code, 0)
+        except OSError:
             self.skipTest("another user cannot reach the program or the test's folder")
         self.assertEqual(self.say(self.start("load", "H", "P=p.csv", **other)).code, 0)
         self.assertEqual(self.say(self.start("count", "H", **other)).out.split()[-1], "1")
