@@ -51,6 +51,7 @@ struct st_graph {
     const st_cut *cut; /* the graph is seen as of this; NULL: as it is */
     st_cut *owned_cut; /* the same, when this handle read it */
     bool borrowed;     /* the volume is another handle's */
+    st_kept kept;
 };
 
 /* ---- layout.c ---- */

@@ -142,6 +142,8 @@ void st_graph_close(st_graph *graph)
 {
     if (!graph)
         return;
+    if (graph->kept.release)
+        graph->kept.release(graph->kept.data);
     for (uint32_t i = 0; i < graph->log_count; i++)
         st_log_close(graph->logs[i].log);
     st_log_close(graph->control);
@@ -180,6 +182,11 @@ pf_access st_graph_access(const st_graph *graph)
 const pf_filesystem *st_graph_filesystem(const st_graph *graph)
 {
     return &graph->filesystem;
+}
+
+st_kept *st_graph_kept(st_graph *graph)
+{
+    return &graph->kept;
 }
 
 static sluice_status count_unknown(void *context, const char *name, pf_kind kind, sluice_error *err)

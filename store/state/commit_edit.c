@@ -82,24 +82,72 @@ sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, cons
 
 /* ---- by place ---- */
 
-void st_edit_reader_close(st_edit_reader *reader)
+#define KEPT_RECORDS 64u             /* of a handle: more than edits stand unfolded behind a list */
+#define KEPT_BYTES   ((size_t)32768) /* of one record at most */
+
+static void forget(st_edit_record *read)
 {
-    st_record_free(&reader->record);
-    st_generation_free(&reader->generation);
-    *reader = (st_edit_reader){.graph = reader->graph};
+    st_record_free(&read->record);
+    st_generation_free(&read->generation);
+    st_attachments_free(&read->attachments);
+    *read = (st_edit_record){0};
 }
 
-static sluice_status open_place(st_edit_reader *reader, const st_edit_place *place, sluice_error *err)
+static void release_kept(void *data)
+{
+    st_edit_record *kept = data;
+    for (uint32_t i = 0; i < KEPT_RECORDS; i++)
+        forget(&kept[i]);
+    free(kept);
+}
+
+/* Where the handle keeps a generation, if it is small. */
+static sluice_status place_of(st_graph *graph, const st_edit_place *place, st_edit_record **ret_kept, sluice_error *err)
+{
+    st_kept *all = st_graph_kept(graph);
+    if (!all->data) {
+        all->data = calloc(KEPT_RECORDS, sizeof(st_edit_record));
+        all->release = release_kept;
+    }
+    if (!all->data)
+        return pf_fail_memory(err);
+    *ret_kept = (st_edit_record *)all->data + (place->incarnation + place->generation) % KEPT_RECORDS;
+    return SLUICE_OK;
+}
+
+static bool is_it(const st_edit_record *read, const st_edit_place *place)
+{
+    return read->number == place->generation && read->incarnation == place->incarnation;
+}
+
+void st_edit_reader_close(st_edit_reader *reader)
+{
+    forget(&reader->own);
+}
+
+/* What a whole record says never changes: a kept one is as good as read again. *ret_read is good until the next call.
+ */
+static sluice_status open_place(st_edit_reader *reader, const st_edit_place *place, const st_edit_record **ret_read,
+                                sluice_error *err)
 {
     st_log *log = NULL;
-    if (reader->number == place->generation && reader->incarnation == place->incarnation)
+    st_edit_record *kept = NULL;
+    PF_TRY(place_of(reader->graph, place, &kept, err));
+    *ret_read = is_it(kept, place) ? kept : &reader->own;
+    if (is_it(*ret_read, place))
         return SLUICE_OK;
-    st_edit_reader_close(reader);
+    forget(&reader->own);
     PF_TRY(st_graph_log(reader->graph, place->incarnation, &log, err));
-    PF_TRY(st_log_read(log, place->generation, &reader->record, err));
-    PF_TRY(st_generation_decode(&reader->record, &reader->generation, err));
-    reader->incarnation = place->incarnation;
-    reader->number = place->generation;
+    PF_TRY(st_log_read(log, place->generation, &reader->own.record, err));
+    PF_TRY(st_manifest_decode(&reader->own.record, &reader->own.generation, &reader->own.attachments, err));
+    reader->own.incarnation = place->incarnation;
+    reader->own.number = place->generation;
+    if (reader->own.record.manifest_length + reader->own.record.attachments_length > KEPT_BYTES)
+        return SLUICE_OK;
+    forget(kept);
+    *kept = reader->own;
+    reader->own = (st_edit_record){0};
+    *ret_read = kept;
     return SLUICE_OK;
 }
 
@@ -107,7 +155,8 @@ sluice_status st_edit_reader_read(st_edit_reader *reader, const st_edit_place *p
                                   st_bound_edit *ret_bound, sluice_error *err)
 {
     sluice_error probe = {0};
-    sluice_status status = open_place(reader, place, &probe);
+    const st_edit_record *read = NULL;
+    sluice_status status = open_place(reader, place, &read, &probe);
     if (status == SLUICE_NOT_FOUND)
         return pf_fail(err, SLUICE_CORRUPT, "table %llu needs generation %llu, which is gone",
                        (unsigned long long)table, (unsigned long long)place->generation);
@@ -117,12 +166,13 @@ sluice_status st_edit_reader_read(st_edit_reader *reader, const st_edit_place *p
         return status;
     }
     const st_commit *commit =
-        place->index < reader->generation.commit_count ? &reader->generation.commits[place->index] : NULL;
+        place->index < read->generation.commit_count ? &read->generation.commits[place->index] : NULL;
     const st_commit_edit *edit = commit && place->at < commit->edit_count ? &commit->edits[place->at] : NULL;
     if (!edit || edit->table != table)
         return pf_fail(err, SLUICE_CORRUPT, "table %llu names an edit that generation %llu does not have",
                        (unsigned long long)table, (unsigned long long)place->generation);
-    PF_TRY(st_commit_edit_read(reader->graph, &reader->record, edit, &ret_bound->edit, err));
+    PF_TRY(read_edit(reader->graph, &read->record, &read->attachments, edit, &ret_bound->edit, err));
+    reader->named = edit;
     ret_bound->commit = commit->id;
     ret_bound->first_row = edit->first_row;
     return SLUICE_OK;

@@ -1,6 +1,6 @@
 /*
- * Reading the edits that table entries name by their places: the last record stays at hand, since edits of one group
- * share it.
+ * Reading the edits that table entries name by their places. The records of small generations stay at hand with the
+ * graph's handle: whoever commits again and again meets the same unfolded edits each time.
  */
 #ifndef STORE_STATE_COMMIT_EDIT_H
 #define STORE_STATE_COMMIT_EDIT_H
@@ -8,11 +8,17 @@
 #include "store/state/list.h"
 #include "store/state/manifest.h"
 
-typedef struct st_edit_reader {
-    st_graph *graph;
-    uint64_t incarnation, number; /* of `record`; 0: none */
+typedef struct st_edit_record {   /* a generation, as read and decoded */
+    uint64_t incarnation, number; /* number 0: none */
     st_record record;
     st_generation generation;
+    st_attachments attachments;
+} st_edit_record;
+
+typedef struct st_edit_reader {
+    st_graph *graph;
+    st_edit_record own;          /* one that is too large to be kept */
+    const st_commit_edit *named; /* how its commit names the edit that was read last; until the next one */
 } st_edit_reader;
 /* The edit of `table` at this place, with its ids. The caller frees bound->edit. CORRUPT when it is not there. */
 sluice_status st_edit_reader_read(st_edit_reader *reader, const st_edit_place *place, uint64_t table,

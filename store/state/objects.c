@@ -119,8 +119,8 @@ static sluice_status walk_entry(const object_walk *walk, st_edit_reader *reader,
         const st_edit_place *at = &entry->edits[i];
         PF_TRY(place(walk->context, at->incarnation, at->generation, err));
         PF_TRY(st_edit_reader_read(reader, at, entry->id, &bound, err));
-        const st_commit_edit *named = &reader->generation.commits[at->index].edits[at->at];
-        sluice_status status = named->attached ? SLUICE_OK : name_list(walk, named->table, named->file, err);
+        sluice_status status =
+            reader->named->attached ? SLUICE_OK : name_list(walk, reader->named->table, reader->named->file, err);
         if (status == SLUICE_OK)
             status = st_edit_objects(&bound.edit, walk->each, walk->context, err);
         st_edit_free(&bound.edit);
