@@ -65,7 +65,19 @@ def declared():
     return {name for name in re.findall(r"\b(sluice_\w+)\(", text) if not name.endswith("_fn")}
 
 
+def check_guide():
+    """What the guide shows is what is compiled and run here."""
+    with open(os.path.join(SOURCE, "docs/embedding.md"), encoding="utf-8") as file:
+        pieces = re.findall(r"```c\n(.*?)```", file.read(), re.S)
+    with open(os.path.join(SOURCE, "examples/people.c"), encoding="utf-8") as file:
+        example = file.read()
+    assert len(pieces) >= 3
+    for piece in pieces:
+        assert piece in example, piece
+
+
 def main():
+    check_guide()
     with tempfile.TemporaryDirectory(dir=os.environ.get("SLUICE_TEST_DIR") or BUILD) as top:
         top = os.path.realpath(top)
         run("cmake", "--install", BUILD, "--prefix", "/usr", env=dict(os.environ, DESTDIR=top))
