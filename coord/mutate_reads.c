@@ -187,14 +187,15 @@ static sluice_status add_end(mut_job *job, mut_type *type, uint32_t end, sluice_
     list present = {0}, used = {0}, counted = {0};
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < type->object_count && status == SLUICE_OK; i++) {
-        const mut_object *edge = type->objects[i];
-        if (edge->ends[end] && edge->ends[end]->existed) /* also of one that was there before and came back */
-            status = push(&present, edge->ends[end]->hash, err);
-        if (status != SLUICE_OK || !is_new_edge(edge))
+        const mut_object *edge = type->objects[i], *at = edge->ends[end];
+        if (!at) /* no edge that was inserted here, or was deleted here and came back */
             continue;
-        status = push(&used, edge->ends[end]->hash, err);
-        if (status == SLUICE_OK && limited)
-            status = push(&counted, edge->ends[end]->hash, err);
+        if (at->existed)
+            status = push(&present, at->hash, err);
+        if (status == SLUICE_OK && is_new_edge(edge))
+            status = push(&used, at->hash, err);
+        if (status == SLUICE_OK && is_new_edge(edge) && limited)
+            status = push(&counted, at->hash, err);
     }
     if (status == SLUICE_OK)
         status = add_read(job, &present, CO_READ_KEY_PRESENT, node->def->table, ST_SPACE_KEY_DELETED, 0, 0, err);
