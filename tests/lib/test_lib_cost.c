@@ -1,0 +1,50 @@
+/*
+ * What a small commit costs from a handle that has committed before, counted at the volume: one flush, nothing made, no
+ * record of an earlier commit read again.
+ */
+#include "lib/handle.h"
+#include "lib_fixture.h"
+#include <stdio.h>
+#include <string.h>
+
+#define WARM  3u
+#define CALLS 400u /* 256 of them look at the heads of the intents, twice each */
+#define BYTES 300000u
+
+static void a_commit_after_others_is_one_flush_and_reads_no_history(void **state)
+{
+    lib_fixture *fixture = *state;
+    pf_volume *volume = st_graph_volume(fixture->graph->graph);
+    uint64_t first_read = 0;
+    char line[128];
+    for (unsigned i = 0; i < 20; i++) { /* fewer than a fold comes after */
+        (void)snprintf(line, sizeof line, "{\"op\":\"insert\",\"node\":\"Person\",\"key\":%u}\n", i);
+        pf_volume_counters_reset(volume);
+        assert_true(lib_commit(fixture->graph, line).acknowledged);
+        const pf_counters *made = pf_volume_counters(volume);
+        if (i < WARM)
+            continue;
+        if (i == WARM)
+            first_read = made->bytes_read;
+        print_message("%u: %llu calls, %llu opens, %llu reads of %llu bytes, %llu written\n", i,
+                      (unsigned long long)made->calls, (unsigned long long)made->opens, (unsigned long long)made->reads,
+                      (unsigned long long)made->bytes_read, (unsigned long long)made->bytes_written);
+        assert_int_equal(made->file_syncs, 1);
+        assert_int_equal(made->directory_syncs, 0);
+        assert_int_equal(made->creates, 0);
+        assert_true(made->calls <= CALLS);
+        assert_true(made->bytes_written <= 32768);
+        assert_true(made->bytes_read <= BYTES);
+        assert_true(made->bytes_read <= 2 * first_read); /* with a record of each commit before, it would grow */
+    }
+}
+
+#define IN_GRAPH(name) cmocka_unit_test_setup_teardown(name, lib_fixture_make, lib_fixture_free)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_GRAPH(a_commit_after_others_is_one_flush_and_reads_no_history),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
