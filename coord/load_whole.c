@@ -243,9 +243,12 @@ static sluice_status gather_all(const load_job *job, const wk_probe *probe, load
 {
     gathering *g = calloc(1, sizeof *g);
     wk_base *bases = malloc(READ_BASES * sizeof *bases);
-    sluice_status status = g && bases ? SLUICE_OK : pf_fail_memory(err);
+    sluice_status status = SLUICE_OK;
 
-    PF_GOTO(status, done, status);
+    if (g == NULL || bases == NULL) {
+        status = pf_fail_memory(err);
+        goto done;
+    }
     g->job = job;
     g->probe = probe;
     g->of = of;
