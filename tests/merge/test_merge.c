@@ -445,7 +445,7 @@ typedef struct whole_case {
     bool copies;  /* rows are compared, and written one by one */
 } whole_case;
 
-/* 5,000 nodes and edges on the source, beside what the target did: taken over as they are, or compared, with the same
+/* 4,200 nodes and edges on the source, beside what the target did: taken over as they are, or compared, with the same
  * result. */
 static void a_large_merge_compares_only_what_both_sides_did(void **state)
 {
@@ -476,8 +476,8 @@ static void a_large_merge_compares_only_what_both_sides_did(void **state)
         st_graph *graph = fixture.graph;
         print_message("%s\n", one->name);
         branch_make(graph, "s", NULL);
-        insert_many(graph, "s", 0, 3000);
-        insert_edges(graph, "s", 0, 2500);
+        insert_many(graph, "s", 0, 2200);
+        insert_edges(graph, "s", 0, 2000);
         change(graph, "s", *one->theirs ? one->theirs : EDGE("L", "n1", "n2", "7"));
         change(graph, NULL, one->ours);
         branch_make(graph, "both", NULL); /* the source's again, by mutations */
@@ -495,8 +495,8 @@ static void a_large_merge_compares_only_what_both_sides_did(void **state)
         co_merge_result_free(&result);
         assert_int_equal(wrote > 100000, one->copies);
         if (strcmp(one->name, "the same row of both") != 0) {
-            insert_many(graph, "both", 0, 3000);
-            insert_edges(graph, "both", 0, 2500);
+            insert_many(graph, "both", 0, 2200);
+            insert_edges(graph, "both", 0, 2000);
             change(graph, "both", *one->theirs ? one->theirs : EDGE("L", "n1", "n2", "7"));
             expect_same_content(graph, "main", "both");
         }

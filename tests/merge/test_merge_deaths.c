@@ -9,6 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the longer sweeps each so many-th call; SLUICE_LONG=1: every one. */
+#if defined(__SANITIZE_ADDRESS__)
+#define STRIDE 3u
+#else
+#define STRIDE 1u
+#endif
+static uint64_t stride(uint64_t calls)
+{
+    return getenv("SLUICE_LONG") ? 1 : calls * STRIDE;
+}
+
 typedef struct death_strike {
     pf_sim_fate fate;
     pf_sim_loss loss;
@@ -116,7 +127,7 @@ static void die_everywhere(bool delete_source)
     wk_executor executor = merge_executor();
     unsigned deaths = 0;
     bool all = getenv("SLUICE_LONG") != NULL;
-    for (uint64_t k = 1;; k += wider && !all ? 4 : 1) {
+    for (uint64_t k = 1;; k += wider ? stride(4) : 1) {
         bool struck = false;
         for (unsigned n = 0; n < STRIKES; n++, deaths++) {
             for (unsigned before = all ? 0 : (k + n) % 2; before < (all ? 2 : (k + n) % 2 + 1); before++) {
@@ -215,7 +226,7 @@ static void what_a_dead_writer_of_the_source_had_confirmed_is_merged(void **stat
     unsigned settled = 0;
     branch_make(fixture.graph, "x", "s");
     change(fixture.graph, "x", "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"X\"}}\n");
-    for (uint64_t k = 1;; k++) {
+    for (uint64_t k = 1;; k += stride(1)) {
         pf_sim_disk *disk = NULL;
         co_merge_result result;
         const co_merge_options into_source = {.source = "x", .into = "s", .delete_source = true};
