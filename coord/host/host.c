@@ -182,10 +182,11 @@ static sluice_status open_host(host_server *host, sluice_error *err)
     PF_TRY(pf_watch_open(&host->watch, err));
     PF_TRY(pf_watch_hangups(host->watch, err));
     pf_raise_descriptors();
-    PF_TRY(pf_socket_listen(host->config.socket, host->config.socket_mode, &host->listener, err));
-    PF_TRY(pf_watch_descriptor(host->watch, host->listener, HOST_TAG(HOST_TAG_LISTENER, 0), true, false, err));
     PF_TRY(host_http_open(host, err));
     host_graphs_apply(host, &host->config);
+    /* Last: who is let in finds every graph hosted, and said so in its folder. */
+    PF_TRY(pf_socket_listen(host->config.socket, host->config.socket_mode, &host->listener, err));
+    PF_TRY(pf_watch_descriptor(host->watch, host->listener, HOST_TAG(HOST_TAG_LISTENER, 0), true, false, err));
     host->watchdog_ms = pf_watchdog_ms();
     pf_notify_manager("READY=1");
     host_log("info", "serving", "pid=%d workers=%u graphs=%u", (int)pf_pid(), host->config.workers,
