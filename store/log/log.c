@@ -274,6 +274,8 @@ static sluice_status find_entry(st_log *log, uint64_t number, const st_segment *
                                 const st_entry **ret_entry, sluice_error *err)
 {
     const st_segment *segment = &log->active;
+    if (number > st_segment_end_number(segment)) /* named by what another process made since this handle looked */
+        PF_TRY(st_log_refresh(log, err));
     const st_entry *entry = st_segment_find(segment, number);
 
     if (!entry && (number > segment->base || number < segment->oldest))
