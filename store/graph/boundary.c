@@ -147,6 +147,9 @@ sluice_status st_graph_is_collected(st_graph *graph, uint64_t incarnation, uint6
                                     sluice_error *err)
 {
     st_log *log;
+    *ret_collected = false;
+    if (graph->damaged) /* what is not there is not found */
+        return SLUICE_OK;
     PF_TRY(st_control_log(graph, &log, err));
     PF_TRY(st_log_refresh(log, err));
     if (graph->boundaries_at != st_log_end(log).number) {

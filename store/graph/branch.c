@@ -80,8 +80,12 @@ sluice_status st_graph_open_log(st_graph *graph, const char *folder, uint64_t in
                                 sluice_error *err)
 {
     const st_log_cut *cut = graph->cut ? st_cut_find_log(graph->cut, incarnation) : NULL;
-    return cut ? st_log_open_at(graph->volume, folder, cut, ret_log, err)
-               : st_log_open(graph->volume, folder, incarnation, graph->access, ret_log, err);
+    if (cut)
+        return st_log_open_at(graph->volume, folder, cut, ret_log, err);
+    sluice_status status = st_log_open(graph->volume, folder, incarnation, graph->access, ret_log, err);
+    if (status == SLUICE_OK || !graph->damaged)
+        return status;
+    return st_log_open_damaged(graph->volume, folder, incarnation, ret_log, &graph->seen, err);
 }
 
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err)

@@ -47,6 +47,16 @@ sluice_status st_folder_prepare(const char *path, pf_volume **ret_volume, sluice
 sluice_status st_graph_open(const char *path, pf_access access, st_graph **ret_graph, sluice_error *err);
 /* On an open volume; the graph takes the volume over (closed with it, also on failure). */
 sluice_status st_graph_open_on(pf_volume *volume, pf_access access, st_graph **ret_graph, sluice_error *err);
+/* Opens what may be damaged everywhere, for reading what is left (salvage): FORMAT, graph.json, control/, CURRENTs,
+ * marks need not be there; a log that cannot be opened is opened as far as it is whole (st_log_open_damaged). */
+sluice_status st_graph_open_damaged(const char *path, st_graph **ret_graph, sluice_error *err);
+/* The newest generation of which a log that was opened as damaged has a trace; 0: none was. */
+uint64_t st_graph_damage_seen(const st_graph *graph);
+/* The accepted schema of this identity; of a damaged graph, when it is not whole, the fullest other one
+ * (st_graph_has_substitute). */
+sluice_status st_graph_fetch_schema(st_graph *graph, const pf_sha256 *identity, st_schema **ret_schema,
+                                    sluice_error *err);
+bool st_graph_has_substitute(const st_graph *graph);
 void st_graph_close(st_graph *graph); /* NULL allowed */
 pf_volume *st_graph_volume(st_graph *graph);
 const pf_id *st_graph_id(const st_graph *graph);

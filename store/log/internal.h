@@ -139,6 +139,10 @@ sluice_status st_segment_open(pf_volume *volume, const char *folder, uint64_t nu
 sluice_status st_segment_open_until(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
                                     const pf_sha256 *opening, uint64_t cap, pf_access access, st_segment *ret_segment,
                                     sluice_error *err);
+/* Whatever can be found in a segment that is damaged: the newest whole record is its end, what is lost before it has a
+ * place in the index and cannot be read. *ret_seen: the newest generation of which there is a trace. */
+sluice_status st_segment_open_damaged(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
+                                      st_segment *ret_segment, uint64_t *ret_seen, sluice_error *err);
 /* Opens an earlier segment for single reads: the opening record is read, of the others only the heads, up to generation
  * `last`. (Behind it may stand what a healed segment put aside.) */
 sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,

@@ -104,6 +104,14 @@ st_log_cut st_log_cut_of(const st_log *log);
  * when it is not the log that it was. */
 sluice_status st_log_open_at(pf_volume *volume, const char *folder, const st_log_cut *until, st_log **ret_log,
                              sluice_error *err);
+/* A log that cannot be opened as it is, for reading what is left (salvage): CURRENT and the mark are not asked; the
+ * newest segment with a whole opening record counts as the active one, the newest whole record in it as the end.
+ * *ret_seen: the newest generation of which there is a trace. */
+sluice_status st_log_open_damaged(pf_volume *volume, const char *folder, uint64_t incarnation, st_log **ret_log,
+                                  uint64_t *ret_seen, sluice_error *err);
+/* The newest generation that there may have been: its end, what the mark says, or one more when something stands behind
+ * the end of which no mark says that it is nothing. */
+uint64_t st_log_trace(const st_log *log);
 /* The digest of generation `number` in its chain; *ret_known false when it is not retained. */
 sluice_status st_log_digest_at(st_log *log, uint64_t number, bool *ret_known, pf_sha256 *ret_digest, sluice_error *err);
 

@@ -392,6 +392,93 @@ done:
     return status;
 }
 
+/* ---- a damaged one ---- */
+
+/* The next head of this segment at or behind `at` with a number above the end's. */
+static bool find_head(const st_segment *segment, const uint8_t *bytes, uint64_t at, uint64_t *ret_at, st_head *ret_head)
+{
+    st_expected next = st_segment_next(segment);
+    for (; at + ST_RECORD_ALIGN <= segment->size; at += ST_RECORD_ALIGN)
+        if (st_head_decode(bytes + at, ret_head) == ST_HEAD_VALID && ret_head->kind == ST_RECORD_GENERATION &&
+            ret_head->incarnation == next.incarnation && memcmp(ret_head->salt, next.salt, sizeof(next.salt)) == 0 &&
+            ret_head->number >= next.number &&
+            ret_head->number - next.number <= (at - segment->end) / ST_RECORD_ALIGN &&
+            st_head_record_size(ret_head) <= segment->size - at) {
+            *ret_at = at;
+            return true;
+        }
+    return false;
+}
+
+/* Records whose heads are lost have a place in the index all the same: reading them finds no record there. */
+static sluice_status note_lost(st_segment *segment, uint64_t until, sluice_error *err)
+{
+    while (st_segment_end_number(segment) + 1 < until) {
+        PF_TRY(st_segment_reserve(segment, err));
+        uint64_t number = st_segment_end_number(segment) + 1;
+        segment->entries[segment->entry_count++] =
+            (st_entry){.number = number, .offset = segment->end, .size = ST_RECORD_ALIGN};
+    }
+    return SLUICE_OK;
+}
+
+sluice_status st_segment_open_damaged(pf_volume *volume, const char *folder, uint64_t number, uint64_t incarnation,
+                                      st_segment *ret_segment, uint64_t *ret_seen, sluice_error *err)
+{
+    st_segment segment = {.number = number, .incarnation = incarnation, .capped = true};
+    char path[128];
+    uint8_t *bytes = NULL;
+    uint64_t at;
+    pf_stat stat;
+    st_head head;
+    sluice_status status;
+
+    st_segment_path(folder, number, path);
+    PF_TRY(pf_open(volume, path, PF_READ, &segment.file, err));
+    PF_GOTO(status, done, pf_file_stat(segment.file, &stat, err));
+    segment.size = stat.size - stat.size % ST_RECORD_ALIGN;
+    if (segment.size == 0 || segment.size > READ_MAX) {
+        status = corrupt(&segment, "its size is impossible", err);
+        goto done;
+    }
+    PF_GOTO(status, done, allocate(segment.size, &bytes, err));
+    PF_GOTO(status, done, read_at(&segment, ST_FROM_CACHE, 0, bytes, segment.size, err));
+    if (st_head_decode(bytes, &head) != ST_HEAD_VALID) {
+        status = corrupt(&segment, "its opening record is damaged", err);
+        goto done;
+    }
+    PF_GOTO(status, done, take_opening(&segment, bytes, segment.size, &head.own, err));
+    at = segment.end;
+    while (find_head(&segment, bytes, at, &at, &head)) {
+        bool repeated = segment.repeats && segment.entry_count == 0 && head.number == segment.base + 1;
+        segment.end = at;
+        if (repeated) /* the record that it repeats is lost; its generation is told by the opening record */
+            segment.repeats = false;
+        PF_GOTO(status, done, note_lost(&segment, head.number, err));
+        PF_GOTO(status, done, st_segment_note(&segment, &head, err));
+        at = segment.end;
+    }
+    *ret_seen = st_segment_end_number(&segment);
+    while (segment.entry_count > 0) { /* the newest that is whole is its end */
+        st_record record = {0};
+        const st_entry *last = &segment.entries[segment.entry_count - 1];
+        if (st_segment_read_entry(&segment, last, &record, NULL) == SLUICE_OK) {
+            st_record_free(&record);
+            break;
+        }
+        segment.entry_count--;
+    }
+    segment.cap = st_segment_end_number(&segment);
+    segment.repeats = segment.repeats && segment.entry_count > 0;
+    *ret_segment = segment;
+    segment = (st_segment){0};
+    status = SLUICE_OK;
+done:
+    free(bytes);
+    st_segment_close(&segment);
+    return status;
+}
+
 /* ---- reading ---- */
 
 /* The record of ours that begins at `offset`: the opening record, or one of the entries. */

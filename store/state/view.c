@@ -311,7 +311,7 @@ static sluice_status load_between(st_graph *graph, page_source *source, const st
 {
     PF_TRY(load_state(source, view, generation->number - 1, err));
     view->schema_identity = generation->schema_identity;
-    PF_TRY(st_schema_fetch(st_graph_volume(graph), &view->schema_identity, &view->schema, err));
+    PF_TRY(st_graph_fetch_schema(graph, &view->schema_identity, &view->schema, err));
     return advance(graph, record, generation, index, view, err);
 }
 
@@ -330,7 +330,7 @@ sluice_status st_view_load(st_graph *graph, st_log *log, bool refresh, st_view *
         PF_TRY(st_log_refresh(log, err));
     PF_TRY(new_view(&view, err));
     PF_GOTO(status, done, load_state(&source, view, st_log_end(log).number, err));
-    PF_GOTO(status, done, st_schema_fetch(st_graph_volume(graph), &view->schema_identity, &view->schema, err));
+    PF_GOTO(status, done, st_graph_fetch_schema(graph, &view->schema_identity, &view->schema, err));
     *ret_view = view;
     view = NULL;
 done:
@@ -370,7 +370,7 @@ static sluice_status load_here(st_graph *graph, st_log *log, uint64_t number, ui
         status = not_retained(number, err);
         goto done;
     }
-    status = st_schema_fetch(st_graph_volume(graph), &view->schema_identity, &view->schema, err);
+    status = st_graph_fetch_schema(graph, &view->schema_identity, &view->schema, err);
 done:
     source_free(&source);
     st_generation_free(&generation);
