@@ -1,7 +1,7 @@
 /*
  * Building a generation (state.h): deltas become commits, edits get their ids, table entries their new state, pages
- * their places. Runs in G under the publish lock, so it reads nothing but what it is given (and
- * a new schema).
+ * their places. Runs in G under the publish lock, so it reads nothing but what it is given, a new schema, and the few
+ * edits that stand behind a fold that merged.
  *
  * Slots bound here and nowhere else (OW-035): number, parents, index, times, first row ids, totals, pages, skip
  * pointers.
@@ -10,6 +10,7 @@
 #include "platform/check.h"
 #include "platform/clock.h"
 #include "store/state/apply.h"
+#include "store/state/commit_edit.h"
 #include "store/state/fold.h"
 #include "store/state/manifest_parts.h"
 #include <stdlib.h>
@@ -152,15 +153,33 @@ static sluice_status add_commit(generation_build *build, const st_delta *delta, 
     return SLUICE_OK;
 }
 
+/* Does no edit behind the folded ones take fragments out, which the fold may have merged? One that cannot be read may.
+ */
+static bool leaves_fragments(const generation_build *build, st_edit_reader *reader, st_delta *const *deltas,
+                             const st_fold *fold, const st_table_entry *entry)
+{
+    bool leaves = true;
+    for (uint32_t i = fold->edit_count; i < entry->edit_count && fold->merged && leaves; i++) {
+        const st_edit_place *place = &entry->edits[i];
+        st_bound_edit bound = {0};
+        if (place->incarnation == build->generation.incarnation && place->generation == build->generation.number)
+            leaves = deltas[place->index]->edits[place->at].edit.out_count == 0;
+        else
+            leaves =
+                st_edit_reader_read(reader, place, fold->table, &bound, NULL) == SLUICE_OK && bound.edit.out_count == 0;
+        st_edit_free(&bound.edit);
+    }
+    return leaves;
+}
+
 /* Folds go last: the state between two commits is computed without them. */
-static sluice_status apply_folds(generation_build *build, const st_delta *delta, sluice_error *err)
+static sluice_status apply_folds(generation_build *build, st_edit_reader *reader, st_delta *const *deltas,
+                                 const st_delta *delta, sluice_error *err)
 {
     for (uint32_t i = 0; i < delta->fold_count; i++) {
         int64_t at = st_entries_find(&build->entries, delta->folds[i].table);
-        uint32_t own = 0;
-        for (uint32_t k = 0; k < delta->edit_count; k++)
-            own += delta->edits[k].edit.table == delta->folds[i].table;
-        if (at < 0 || !st_fold_applies(&delta->folds[i], &build->entries.items[at], own))
+        if (at < 0 || !st_fold_applies(&delta->folds[i], &build->entries.items[at]) ||
+            !leaves_fragments(build, reader, deltas, &delta->folds[i], &build->entries.items[at]))
             continue;
         PF_TRY(st_fold_apply(&delta->folds[i], &build->entries.items[at], err));
         PF_TRY(note_changed(build, delta->folds[i].table, err));
@@ -295,6 +314,7 @@ sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta
                                   sluice_error *err)
 {
     generation_build build = {.head = head, .bytes = ret_attachments};
+    st_edit_reader reader = {.graph = graph};
     st_log *log = NULL;
     sluice_status status;
     PF_GOTO(status, done, st_graph_log(graph, head->incarnation, &log, err));
@@ -304,10 +324,11 @@ sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta
     for (uint32_t i = 0; i < count; i++)
         PF_GOTO(status, done, add_commit(&build, deltas[i], err));
     for (uint32_t i = 0; i < count; i++)
-        PF_GOTO(status, done, apply_folds(&build, deltas[i], err));
+        PF_GOTO(status, done, apply_folds(&build, &reader, deltas, deltas[i], err));
     PF_GOTO(status, done, place_pages(&build, st_log_end(log).segment, err));
     PF_GOTO(status, done, st_manifest_encode(&build.generation, &build.attachments, ret_manifest, err));
 done:
+    st_edit_reader_close(&reader);
     build_free(&build);
     return status;
 }

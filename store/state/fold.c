@@ -54,17 +54,16 @@ done:
     return status;
 }
 
-bool st_fold_applies(const st_fold *fold, const st_table_entry *entry, uint32_t own)
+bool st_fold_applies(const st_fold *fold, const st_table_entry *entry)
 {
     return fold->table == entry->id && fold->base_count == entry->page_count && fold->edit_count > 0 &&
            fold->edit_count <= entry->edit_count && st_list_refs_equal(fold->base, entry->pages, fold->base_count) &&
-           (!fold->merged || entry->edit_count - fold->edit_count <= own) &&
            st_edit_places_equal(fold->edits, entry->edits, fold->edit_count);
 }
 
 sluice_status st_fold_apply(const st_fold *fold, st_table_entry *entry, sluice_error *err)
 {
-    PF_ASSERT(st_fold_applies(fold, entry, UINT32_MAX));
+    PF_ASSERT(st_fold_applies(fold, entry));
     st_list_ref *pages = copy_items(fold->pages, fold->page_count, sizeof(*pages));
     uint64_t bytes = 0;
     if (!pages)
@@ -92,13 +91,6 @@ static bool is_due(const st_view *view, const st_delta *delta, uint32_t i)
     return entry && entry->edit_count >= ST_FOLD_AT && !delta->edits[i].edit.replace;
 }
 
-/* A merge is void as soon as somebody else publishes to the table. Where that has happened to the folds before, the
- * edits are folded first. A write that takes fragments out itself must not have them merged under it. */
-static bool can_merge(const st_view *view, const st_edit *edit)
-{
-    return edit->out_count == 0 && st_view_table(view, edit->table)->edit_count < 2 * ST_FOLD_AT;
-}
-
 bool st_delta_wants_folds(const st_view *view, const st_delta *delta)
 {
     for (uint32_t i = 0; i < delta->edit_count; i++)
@@ -111,14 +103,17 @@ sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta 
                                  st_may_merge_fn *may_merge, void *context, sluice_error *err)
 {
     for (uint32_t i = 0; i < delta->edit_count; i++) {
+        uint64_t table = delta->edits[i].edit.table;
         if (!is_due(view, delta, i))
             continue;
+        bool mine = may_merge && may_merge(context, table);
+        if (may_merge && !mine && st_view_table(view, table)->edit_count < ST_FOLD_MUST)
+            continue; /* whose folder it is folds */
         st_fold *folds = realloc(delta->folds, ((size_t)delta->fold_count + 1) * sizeof(*folds));
         if (!folds)
             return pf_fail_memory(err);
         delta->folds = folds;
-        uint64_t table = delta->edits[i].edit.table;
-        bool merge = may_merge && can_merge(view, &delta->edits[i].edit) && may_merge(context, table);
+        bool merge = mine && delta->edits[i].edit.out_count == 0; /* not under the hands of what takes fragments out */
         PF_TRY(st_fold_stage(graph, view, table, merge, stem, &folds[delta->fold_count], err));
         delta->fold_count++;
     }

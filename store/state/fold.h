@@ -12,9 +12,9 @@ sluice_status st_list_apply_places(st_list *list, const st_edit_place *places, u
  * takes their place at the end of the list (fold_rows.c). Fills made, bytes and merged of the fold. */
 sluice_status st_fold_rows(st_list *list, const st_schema *schema, bool merge, const char *stem, st_fold *fold,
                            sluice_error *err);
-/* The pages and edits that it folded still lead the entry; and, when it merged, nobody else's edit stands behind them
- * (`own`: how many are this write's), since one may have taken out what was merged. */
-bool st_fold_applies(const st_fold *fold, const st_table_entry *entry, uint32_t own);
+/* The pages and edits that it folded still lead the entry. When it merged, no edit behind them may take fragments out,
+ * since these may be the merged ones: whoever applies it sees to that. */
+bool st_fold_applies(const st_fold *fold, const st_table_entry *entry);
 sluice_status st_fold_apply(const st_fold *fold, st_table_entry *entry, sluice_error *err);
 
 #endif

@@ -267,9 +267,11 @@ bool st_table_list_same(const st_table_list *a, const st_table_list *b);
 
 /* ---- folds ---- */
 
-/* Edits behind the folded list from which every writer of the table folds along. A fold is void only when another was
- * taken, so the edits stay fewer than this and those of the writers that prepared at one time. */
-#define ST_FOLD_AT 32u
+/* Edits behind the folded list from which a writer of the table folds along that can have the table's folder, and from
+ * which everybody does. A fold without merging is void only when another was taken, so the edits stay fewer than the
+ * latter and those of the writers that prepared at one time. */
+#define ST_FOLD_AT   32u
+#define ST_FOLD_MUST 128u
 
 /* The edits that stand behind a table's folded list, put into its pages (staged under tables/<id>/lists/). It rides
  * along with a write: applied in G if these pages and edits still lead the entry, else dropped. No part of the delta.
@@ -284,7 +286,7 @@ typedef struct st_fold {
     uint32_t page_count;
     st_edit made;                 /* the fragment that rows were moved into; at most one add */
     uint64_t bytes_in, bytes_out; /* of the fragments that came and went by that */
-    bool merged;                  /* a staged fragment went: void when anybody else published to the table meanwhile */
+    bool merged;                  /* a staged fragment went: void when an edit behind it takes fragments out */
 } st_fold;
 void st_fold_free(st_fold *fold); /* its insides; safe on a zeroed one */
 /* Stages a fold of all edits of the entry; files are called "<stem>-l<n>.json", "<stem>.arrow" and "<stem>.<use>.run"

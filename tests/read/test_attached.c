@@ -3,7 +3,6 @@
  * place of the history; moved into staged fragments by folds, whose number stays logarithmic.
  */
 #include "rows_fixture.h"
-#include "store/state/fold.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,32 +193,113 @@ static void small_fragments_are_merged_in_levels(void **state)
     assert_whole(fixture);
 }
 
-static void a_fold_that_merged_is_void_when_somebody_published(void **state)
+/* A delta of one row more, with a fold that merges upon the head as it is now. */
+static void stage_merging(graph_fixture *fixture, int64_t id, st_delta *ret_delta)
+{
+    sluice_error err = {0};
+    char stem[40];
+    st_view *base = fixture_head(fixture);
+    st_edit_add add = rows_persons(fixture, id, 1, 9, false);
+    fixture_delta(fixture, ret_delta);
+    fixture_add(fixture, ret_delta, PERSON, &add);
+    fixture_name(fixture, "", stem, sizeof(stem));
+    ASSERT_OK(st_delta_add_folds(fixture->graph, base, ret_delta, stem, always, NULL, &err));
+    assert_int_equal(ret_delta->fold_count, 1);
+    assert_true(ret_delta->folds[0].merged);
+    st_view_free(base);
+}
+
+static uint32_t edits(graph_fixture *fixture)
+{
+    st_view *view = fixture_head(fixture);
+    uint32_t count = st_view_table(view, PERSON)->edit_count;
+    st_view_free(view);
+    return count;
+}
+
+/* Rows that came and went behind it, in other generations and in its own, are no hindrance. */
+static void a_fold_that_merges_is_applied_behind_others_commits(void **state)
 {
     graph_fixture *fixture = *state;
     sluice_error err = {0};
+    const uint64_t gone[] = {ST_ROW_BLOCK + 3, ST_ROW_BLOCK + ST_FOLD_AT + 5};
+    st_delta other, delta, *deltas[2] = {&other, &delta};
     for (int64_t id = 1; id <= ST_FOLD_AT; id++)
         insert(fixture, id, 1);
     fold(fixture, 100, true);
     for (int64_t id = 200; id < 200 + ST_FOLD_AT; id++)
         insert(fixture, id, 1);
-    st_view *base = fixture_head(fixture);
-    st_fold merging = {0}, plain = {0};
-    ASSERT_OK(st_fold_stage(fixture->graph, base, PERSON, true, "m", &merging, &err));
-    ASSERT_OK(st_fold_stage(fixture->graph, base, PERSON, false, "p", &plain, &err));
-    assert_true(merging.merged);
-    assert_false(plain.merged);
-    assert_true(st_fold_applies(&merging, st_view_table(base, PERSON), 0));
+    stage_merging(fixture, 400, &delta);
     insert(fixture, 300, 1);
+    (void)rows_delete(fixture, PERSON, gone, 2);
+    st_edit_add add = rows_persons(fixture, 301, 1, 9, false);
+    fixture_delta(fixture, &other);
+    fixture_add(fixture, &other, PERSON, &add);
+    ASSERT_OK(fixture_publish(fixture, deltas, 2, &err));
+    assert_int_equal(edits(fixture), 4);
+    st_snapshot *snapshot = rows_open(fixture->graph, NULL);
+    for (int64_t id = 1; id <= ST_FOLD_AT; id++) {
+        assert_int_equal(rows_has_person(snapshot, id), id != 4);
+        assert_int_equal(rows_has_person(snapshot, 199 + id), id != 5);
+    }
+    assert_true(rows_has_person(snapshot, 300) && rows_has_person(snapshot, 301) && rows_has_person(snapshot, 400));
+    st_snapshot_close(snapshot);
+    st_delta_free(&other);
+    st_delta_free(&delta);
+    assert_whole(fixture);
+}
+
+/* Takes the first staged fragment of the table out, and brings it in again by its own name. */
+static void substitute_one(graph_fixture *fixture)
+{
+    sluice_error err = {0};
+    st_table_list list = {0};
+    st_edit edit = {.table = PERSON};
+    st_delta delta, *deltas[1] = {&delta};
+    char stem[40];
+    uint32_t at = 0;
     st_view *head = fixture_head(fixture);
-    const st_table_entry *entry = st_view_table(head, PERSON);
-    assert_false(st_fold_applies(&merging, entry, 0));
-    assert_true(st_fold_applies(&merging, entry, 1)); /* the one edit is the write's own */
-    assert_true(st_fold_applies(&plain, entry, 0));
+    ASSERT_OK(st_table_materialise(fixture->graph, head, PERSON, &list, &err));
+    while (list.fragments[at].fragment.attached)
+        at++;
+    edit.out = calloc(1, sizeof *edit.out);
+    edit.out_count = 1;
+    (void)snprintf(edit.out[0].fragment, sizeof edit.out[0].fragment, "%s", list.fragments[at].fragment.name);
+    edit.out[0].bytes = list.fragments[at].fragment.bytes;
+    edit.adds = calloc(1, sizeof *edit.adds);
+    edit.add_count = 1;
+    edit.adds[0] = list.fragments[at];
+    list.fragments[at].runs = NULL; /* they are the edit's now */
+    list.fragments[at].run_count = 0;
+    fixture_delta(fixture, &delta);
+    fixture_name(fixture, "", stem, sizeof(stem));
+    ASSERT_OK(st_delta_add_edit(st_graph_volume(fixture->graph), &delta, &edit, stem, &err));
+    ASSERT_OK(fixture_publish(fixture, deltas, 1, &err));
+    st_delta_free(&delta);
+    st_table_list_free(&list);
     st_view_free(head);
-    st_view_free(base);
-    st_fold_free(&merging);
-    st_fold_free(&plain);
+}
+
+static void a_fold_that_merged_is_void_when_fragments_were_taken_out(void **state)
+{
+    graph_fixture *fixture = *state;
+    sluice_error err = {0};
+    st_delta delta, *deltas[1] = {&delta};
+    for (int64_t id = 1; id <= ST_FOLD_AT; id++)
+        insert(fixture, id, 1);
+    fold(fixture, 100, true);
+    for (int64_t id = 200; id < 200 + ST_FOLD_AT; id++)
+        insert(fixture, id, 1);
+    stage_merging(fixture, 400, &delta);
+    substitute_one(fixture);
+    ASSERT_OK(fixture_publish(fixture, deltas, 1, &err));
+    assert_true(edits(fixture) > ST_FOLD_AT);
+    st_snapshot *snapshot = rows_open(fixture->graph, NULL);
+    for (int64_t id = 1; id <= ST_FOLD_AT; id++)
+        assert_true(rows_has_person(snapshot, id) && rows_has_person(snapshot, 199 + id));
+    st_snapshot_close(snapshot);
+    st_delta_free(&delta);
+    assert_whole(fixture);
 }
 
 static void rows_that_all_died_leave_nothing(void **state)
@@ -246,7 +326,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_attached_commit_makes_no_file, make, unmake),
         cmocka_unit_test_setup_teardown(a_fold_moves_attached_rows_into_a_file, make, unmake),
         cmocka_unit_test_setup_teardown(small_fragments_are_merged_in_levels, make, unmake),
-        cmocka_unit_test_setup_teardown(a_fold_that_merged_is_void_when_somebody_published, make, unmake),
+        cmocka_unit_test_setup_teardown(a_fold_that_merges_is_applied_behind_others_commits, make, unmake),
+        cmocka_unit_test_setup_teardown(a_fold_that_merged_is_void_when_fragments_were_taken_out, make, unmake),
         cmocka_unit_test_setup_teardown(rows_that_all_died_leave_nothing, make, unmake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
