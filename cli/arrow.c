@@ -87,7 +87,7 @@ static sluice_status flush(cli_arrow *arrow, sluice_error *err)
         return SLUICE_OK;
     for (uint32_t i = 0; i < arrow->count; i++)
         st_builder_view(arrow->builders[i], &arrow->views[i]);
-    PF_TRY(st_ipc_write(arrow->writer, arrow->views, err));
+    PF_TRY(st_ipc_write(arrow->writer, arrow->views, arrow->views[0].length, err));
     for (uint32_t i = 0; i < arrow->count; i++)
         st_builder_truncate(arrow->builders[i], 0);
     return SLUICE_OK;

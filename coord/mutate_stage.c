@@ -144,17 +144,15 @@ static sluice_status columns_fill(const table_edit *table, mut_object *const *ob
 
 /* ---- attached ---- */
 
-static sluice_status attach_rows(table_edit *table, mut_object *const *objects, uint32_t count, const row_columns *into,
-                                 st_edit_add *add, sluice_error *err)
+static sluice_status attach_rows(table_edit *table, uint32_t count, const row_columns *into, st_edit_add *add,
+                                 sluice_error *err)
 {
     char id[PF_ID_TEXT], name[sizeof(add->fragment.name)];
     st_fragment_writer *writer = NULL;
-    (void)objects;
-    (void)count;
     pf_id_text(&table->job->write->delta.commit.id, id);
     (void)snprintf(name, sizeof(name), "%s-%" PRIu64 ".arrow", id, table->job->staged++);
     PF_TRY(st_fragment_create(NULL, table->type->def->table, name, into->specs, into->count, false, &writer, err));
-    sluice_status status = st_fragment_write(writer, into->views, err);
+    sluice_status status = st_fragment_write(writer, into->views, count, err);
     if (status != SLUICE_OK) {
         st_fragment_abandon(writer);
         return status;
@@ -170,7 +168,7 @@ static sluice_status attach(table_edit *table, mut_object *const *objects, uint3
         return SLUICE_OK;
     PF_GOTO(status, done, columns_make(table->type, ids, &columns, err));
     PF_GOTO(status, done, columns_fill(table, objects, 0, count, &columns, err));
-    PF_GOTO(status, done, attach_rows(table, objects, count, &columns, &table->edit.adds[table->edit.add_count], err));
+    PF_GOTO(status, done, attach_rows(table, count, &columns, &table->edit.adds[table->edit.add_count], err));
     table->edit.add_count++;
 done:
     columns_free(&columns);

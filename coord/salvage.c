@@ -130,7 +130,7 @@ static sluice_status on_batch(void *context, const st_column_spec *specs, uint32
         st_builder_view(ids, &columns[0]);
     }
     memcpy(columns + first, batch->columns, count * sizeof *columns);
-    status = st_ipc_write(spool->writer, columns, err);
+    status = st_ipc_write(spool->writer, columns, columns[0].length, err);
     spool->job->rows[spool->which] += batch->rows;
 done:
     st_column_builder_free(ids);

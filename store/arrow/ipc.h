@@ -37,8 +37,9 @@ typedef struct st_ipc_writer st_ipc_writer;
 /* Puts the magic (file) and the schema. Specs are copied. `metadata` is the schema's own, NULL for none. */
 sluice_status st_ipc_writer_new(const st_ipc_options *options, const st_column_spec *specs, uint32_t count,
                                 const st_arrow_pairs *metadata, st_ipc_writer **ret_writer, sluice_error *err);
-/* Puts one record batch: columns in the order of the specs, of equal length, of their types (INTERNAL otherwise). */
-sluice_status st_ipc_write(st_ipc_writer *writer, const st_column *columns, sluice_error *err);
+/* Puts one record batch: columns in the order of the specs, each of `rows` values of its type (INTERNAL
+ * otherwise). There may be rows without any column. */
+sluice_status st_ipc_write(st_ipc_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err);
 /* Puts the end of the stream and, for a file, the footer with this custom metadata (NULL for none). */
 sluice_status st_ipc_finish(st_ipc_writer *writer, const st_arrow_pairs *metadata, sluice_error *err);
 void st_ipc_writer_free(st_ipc_writer *writer); /* NULL allowed */

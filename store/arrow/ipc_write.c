@@ -237,12 +237,12 @@ static sluice_status lay_out_flat(st_ipc_writer *writer, layout *at, const st_co
     return SLUICE_OK;
 }
 
-static sluice_status lay_out(st_ipc_writer *writer, const st_column *columns, sluice_error *err)
+static sluice_status lay_out(st_ipc_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err)
 {
     layout at = {0};
 
     writer->scratch.length = 0;
-    writer->batch.length = writer->count ? columns[0].length : 0;
+    writer->batch.length = rows;
     writer->batch.node_count = writer->nodes;
     writer->batch.buffer_count = writer->buffers;
     for (uint32_t i = 0; i < writer->count; i++) {
@@ -314,11 +314,11 @@ static sluice_status add_block(st_ipc_writer *writer, const st_arrow_block *bloc
     return SLUICE_OK;
 }
 
-sluice_status st_ipc_write(st_ipc_writer *writer, const st_column *columns, sluice_error *err)
+sluice_status st_ipc_write(st_ipc_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err)
 {
     st_arrow_block block = {.offset = writer->offset};
 
-    PF_TRY(lay_out(writer, columns, err));
+    PF_TRY(lay_out(writer, columns, rows, err));
     for (uint32_t i = 0; i < writer->buffers; i++) {
         if (writer->zstd)
             PF_TRY(compress_piece(writer, &writer->pieces[i], err));

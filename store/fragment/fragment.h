@@ -38,8 +38,9 @@ sluice_status st_fragment_create(pf_volume *volume, uint64_t table, const char *
 /* The same, plain, at a path of the caller's own: for a copy that no edit names. */
 sluice_status st_fragment_create_at(pf_volume *volume, const char *path, uint64_t table, const st_column_spec *specs,
                                     uint32_t count, st_fragment_writer **ret_writer, sluice_error *err);
-/* Writes one record batch; columns in the order of specs, equal lengths (0 rows: nothing is written). */
-sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, sluice_error *err);
+/* Writes one record batch; columns in the order of specs, each of so many rows (0: nothing is written). A type without
+ * properties has rows without a column. */
+sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err);
 /* Writes the footer and syncs the file (not the folder); the writer is freed in any case, also in memory. */
 sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *ret_info, sluice_error *err);
 void st_fragment_abandon(st_fragment_writer *writer); /* closes; the file stays as litter. NULL allowed */

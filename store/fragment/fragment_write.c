@@ -91,8 +91,6 @@ static sluice_status create(pf_volume *volume, const char *path, uint64_t table,
     st_fragment_writer *writer;
 
     *ret_writer = NULL;
-    if (!count)
-        return pf_fail(err, SLUICE_INTERNAL, "a fragment needs a column");
     if (strlen(name) >= sizeof writer->info.name)
         return pf_fail(err, SLUICE_INTERNAL, "the name of a fragment is too long");
     writer = calloc(1, sizeof *writer);
@@ -128,16 +126,16 @@ sluice_status st_fragment_create_at(pf_volume *volume, const char *path, uint64_
     return create(volume, path, table, "", specs, count, false, ret_writer, err);
 }
 
-sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, sluice_error *err)
+sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err)
 {
     if (writer->failed != SLUICE_OK)
         return pf_fail(err, writer->failed, "an earlier batch of this fragment failed");
-    if (columns[0].length == 0)
+    if (rows == 0)
         return SLUICE_OK;
-    writer->failed = st_ipc_write(writer->ipc, columns, err);
+    writer->failed = st_ipc_write(writer->ipc, columns, rows, err);
     if (writer->failed == SLUICE_OK)
-        writer->failed = pf_buffer_append_format(&writer->rows, err, "%" PRIu64 ",", columns[0].length);
-    writer->info.rows += columns[0].length;
+        writer->failed = pf_buffer_append_format(&writer->rows, err, "%" PRIu64 ",", rows);
+    writer->info.rows += rows;
     return writer->failed;
 }
 

@@ -292,7 +292,7 @@ static sluice_status write_fragment(fold_rows *fold, const st_column_spec *specs
     (void)snprintf(name, sizeof(name), "%s.arrow", fold->stem);
     PF_TRY(st_fragment_create(st_graph_volume(fold->list->graph), fold->list->table, name, specs, fold->layout + 2,
                               false, &writer, err));
-    sluice_status status = st_fragment_write(writer, fold->views, err);
+    sluice_status status = st_fragment_write(writer, fold->views, fold->row_count, err);
     if (status != SLUICE_OK) {
         st_fragment_abandon(writer);
         return status;

@@ -55,8 +55,8 @@ static pf_buffer make_stream(bool compress)
     st_ipc_options options = {.compress = compress, .context = &stream, .put = put};
     ASSERT_OK(st_ipc_writer_new(&options, specs, 3, NULL, &writer, &err));
     rows a = make_rows(0, 100), b = make_rows(100, 20);
-    ASSERT_OK(st_ipc_write(writer, a.columns, &err));
-    ASSERT_OK(st_ipc_write(writer, b.columns, &err));
+    ASSERT_OK(st_ipc_write(writer, a.columns, a.columns[0].length, &err));
+    ASSERT_OK(st_ipc_write(writer, b.columns, b.columns[0].length, &err));
     ASSERT_OK(st_ipc_finish(writer, NULL, &err));
     st_ipc_writer_free(writer);
     free_rows(&a);
@@ -135,7 +135,7 @@ static void a_slice_is_written_with_offsets_of_its_own(void **state)
     slice.offsets += 13;
     slice.length = 20;
     ASSERT_OK(st_ipc_writer_new(&options, &specs[1], 1, NULL, &writer, &err));
-    ASSERT_OK(st_ipc_write(writer, &slice, &err));
+    ASSERT_OK(st_ipc_write(writer, &slice, slice.length, &err));
     st_ipc_writer_free(writer);
 
     st_column_builder *builder;
@@ -144,7 +144,7 @@ static void a_slice_is_written_with_offsets_of_its_own(void **state)
     st_builder_view(builder, &slice);
     options.context = &expected;
     ASSERT_OK(st_ipc_writer_new(&options, &specs[1], 1, NULL, &writer, &err));
-    ASSERT_OK(st_ipc_write(writer, &slice, &err));
+    ASSERT_OK(st_ipc_write(writer, &slice, slice.length, &err));
     st_ipc_writer_free(writer);
     assert_int_equal(stream.length, expected.length);
     assert_memory_equal(stream.data, expected.data, stream.length);
@@ -167,13 +167,13 @@ static void columns_that_do_not_fit_are_refused(void **state)
     size_t length = stream.length;
     memcpy(columns, made.columns, sizeof columns);
     columns[1].length--;
-    ASSERT_FAILS(SLUICE_INTERNAL, st_ipc_write(writer, columns, &err));
+    ASSERT_FAILS(SLUICE_INTERNAL, st_ipc_write(writer, columns, columns[0].length, &err));
     memcpy(columns, made.columns, sizeof columns);
     columns[2].type = ST_INT32;
-    ASSERT_FAILS(SLUICE_INTERNAL, st_ipc_write(writer, columns, &err));
+    ASSERT_FAILS(SLUICE_INTERNAL, st_ipc_write(writer, columns, columns[0].length, &err));
     memcpy(columns, made.columns, sizeof columns);
     columns[2].nulls = 1; /* of a required column */
-    ASSERT_FAILS(SLUICE_INTERNAL, st_ipc_write(writer, columns, &err));
+    ASSERT_FAILS(SLUICE_INTERNAL, st_ipc_write(writer, columns, columns[0].length, &err));
     assert_int_equal(stream.length, length);
     st_ipc_writer_free(writer);
     pf_buffer_free(&stream);

@@ -179,7 +179,7 @@ static void bench_fragment(pf_volume *volume, rows *made, uint64_t batches, bool
     stopwatch start = begin();
     demand(st_fragment_create(volume, TABLE, name, specs, 4, compress, &writer, &err), &err);
     for (uint64_t b = 0; b < batches; b++)
-        demand(st_fragment_write(writer, made->columns, &err), &err);
+        demand(st_fragment_write(writer, made->columns, made->columns[0].length, &err), &err);
     report(compress ? "write batches, compressed" : "write batches", start, batches * BATCH, bytes);
     start = begin();
     demand(st_fragment_finish(writer, &info, &err), &err);

@@ -58,7 +58,7 @@ static sluice_status write_anew(const sweep_writer *sweep, co_write *write, cons
     pf_id_text(&write->attempt->id, attempt);
     (void)snprintf(name, sizeof name, "%s-%x.arrow", attempt, (unsigned)pf_random_u64());
     PF_TRY(st_fragment_create(st_graph_volume(write->graph), type->table, name, specs, 3, false, &writer, err));
-    sluice_status status = st_fragment_write(writer, columns, err);
+    sluice_status status = st_fragment_write(writer, columns, columns[0].length, err);
     if (status != SLUICE_OK) {
         st_fragment_abandon(writer);
         return status;

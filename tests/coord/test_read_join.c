@@ -73,7 +73,7 @@ static struct st_change_run stage(const st_type_def *type, st_run_use use, const
     }
     (void)snprintf(name, sizeof name, "f-%u.arrow", ++serial);
     ASSERT_OK(st_fragment_create(volume, type->table, name, specs, columns, false, &writer, &err));
-    ASSERT_OK(st_fragment_write(writer, views, &err));
+    ASSERT_OK(st_fragment_write(writer, views, views[0].length, &err));
     ASSERT_OK(st_fragment_finish(writer, &staged.fragment, &err));
     st_run_entry *entries = malloc(count * sizeof *entries);
     assert_non_null(entries);

@@ -74,7 +74,7 @@ static sluice_status write_payload(toy_writer *toy, co_write *write, const st_ty
     unsigned fresh = (unsigned)pf_random_u64(); /* a successor under the same attempt must not meet these names */
     (void)snprintf(name, sizeof name, "%s-%x.arrow", id, fresh);
     PF_TRY(st_fragment_create(volume, type->table, name, spec, 1, false, &writer, err));
-    sluice_status status = st_fragment_write(writer, column, err);
+    sluice_status status = st_fragment_write(writer, column, column[0].length, err);
     if (status != SLUICE_OK) {
         st_fragment_abandon(writer);
         return status;

@@ -132,7 +132,7 @@ st_fragment_info sample_write(pf_volume *volume, uint64_t table, const char *nam
         sample_append(&rows, i);
         if (i + 1 == first + count || (i + 1 - first) % batch == 0) {
             sample_view(&rows, columns);
-            ASSERT_OK(st_fragment_write(writer, columns, &err));
+            ASSERT_OK(st_fragment_write(writer, columns, columns[0].length, &err));
             sample_clear(&rows);
         }
     }
@@ -164,7 +164,7 @@ st_fragment_info sample_write_some(pf_volume *volume, uint64_t table, const char
         sample_view(&all, columns);
         for (uint32_t c = 0; c < count; c++)
             some[c] = columns[numbers[c]];
-        ASSERT_OK(st_fragment_write(writer, some, &err));
+        ASSERT_OK(st_fragment_write(writer, some, some[0].length, &err));
         sample_clear(&all);
     }
     ASSERT_OK(st_fragment_finish(writer, &info, &err));

@@ -253,21 +253,21 @@ static void a_writer_that_failed_stays_failed(void **state)
     st_column wrong[SAMPLE_COLUMNS];
     memcpy(wrong, columns, sizeof wrong);
     wrong[3] = columns[2];
-    ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_write(writer, wrong, &err));
-    ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_write(writer, columns, &err));
+    ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_write(writer, wrong, wrong[0].length, &err));
+    ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_write(writer, columns, columns[0].length, &err));
     ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_finish(writer, &info, &err));
 
     bool fenced = false;
     pf_volume_set_fence(dir.volume, refuse, &fenced);
     ASSERT_OK(st_fragment_create(dir.volume, TABLE, "2.arrow", sample_specs, SAMPLE_COLUMNS, false, &writer, &err));
     fenced = true;
-    ASSERT_FAILS(SLUICE_FENCED, st_fragment_write(writer, columns, &err));
+    ASSERT_FAILS(SLUICE_FENCED, st_fragment_write(writer, columns, columns[0].length, &err));
     fenced = false;
-    ASSERT_FAILS(SLUICE_FENCED, st_fragment_write(writer, columns, &err));
+    ASSERT_FAILS(SLUICE_FENCED, st_fragment_write(writer, columns, columns[0].length, &err));
     ASSERT_FAILS(SLUICE_FENCED, st_fragment_finish(writer, &info, &err));
 
     ASSERT_OK(st_fragment_create(dir.volume, TABLE, "3.arrow", sample_specs, SAMPLE_COLUMNS, false, &writer, &err));
-    ASSERT_OK(st_fragment_write(writer, columns, &err));
+    ASSERT_OK(st_fragment_write(writer, columns, columns[0].length, &err));
     st_fragment_abandon(writer);
     st_fragment_abandon(NULL);
     sample_end(&rows);
@@ -288,7 +288,7 @@ static void nulls_in_a_required_column_are_refused(void **state)
     ASSERT_OK(st_append_null(builder, &err));
     st_builder_view(builder, &column);
     ASSERT_OK(st_fragment_create(dir.volume, TABLE, NAME, &spec, 1, false, &writer, &err));
-    ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_write(writer, &column, &err));
+    ASSERT_FAILS(SLUICE_INTERNAL, st_fragment_write(writer, &column, column.length, &err));
     st_fragment_abandon(writer);
     st_column_builder_free(builder);
     table_dir_remove(&dir);

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """The recovery matrix: writer × window × what happens × who comes after it (tests/matrix/cells.py says what must hold).
 
-Windows are generated: every failpoint that the program lists and a traced run of the writer passes. A sample of the cells, another
-each day (SLUICE_SEED repeats one); all of them with SLUICE_LONG=1; SLUICE_MATRIX=REGEX runs those whose names match.
+Windows are generated: every failpoint that the program lists and a traced run of the writer passes. A sample of the cells, the
+same each time (SLUICE_SEED takes another); all of them with SLUICE_LONG=1; SLUICE_MATRIX=REGEX runs those whose names match.
 """
 
 import os
 import random
 import re
 import shutil
-import time
 
 from matrix.cells import RECOVERERS, Cells
 from matrix.writers import WRITERS
@@ -49,7 +48,7 @@ class Matrix(Cells):
     def chosen(self):
         pattern = os.environ.get("SLUICE_MATRIX")
         if not pattern and not os.environ.get("SLUICE_LONG"):
-            seed = int(os.environ.get("SLUICE_SEED", time.time() // 86400))
+            seed = int(os.environ.get("SLUICE_SEED", 20787))
             print("SLUICE_SEED=%d" % seed, flush=True)
             return list(self.sample(seed))
         cells = [(writer, cell) for writer in WRITERS for cell in self.cells_of(writer)]
@@ -98,7 +97,7 @@ class Matrix(Cells):
         cells = [(point, passage, action) for point, count in sorted(self.windows_of_init().items())
                  for passage in sorted({1, max(1, count // 2), count}) for action in ("error", "kill")]
         if not os.environ.get("SLUICE_LONG"):
-            seed = int(os.environ.get("SLUICE_SEED", time.time() // 86400))
+            seed = int(os.environ.get("SLUICE_SEED", 20787))
             cells = random.Random(seed).sample(cells, 4 if self.sanitizers else 12)
         for point, passage, action in cells:
             with self.subTest(point=point, passage=passage, action=action):

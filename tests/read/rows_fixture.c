@@ -40,7 +40,7 @@ static void flush(writing *w)
         st_builder_view(w->builders[i], &columns[i]);
         w->rows += i == 0 ? columns[i].length : 0;
     }
-    ASSERT_OK(st_fragment_write(w->writer, columns, &err));
+    ASSERT_OK(st_fragment_write(w->writer, columns, columns[0].length, &err));
     for (uint32_t i = 0; i < w->count; i++)
         st_builder_truncate(w->builders[i], 0);
 }

@@ -127,7 +127,7 @@ static st_edit_add explicit_add(model *m, uint64_t table, const uint64_t *ids, u
         }
         for (uint32_t i = 0; i < 2; i++)
             st_builder_view(builders[i], &columns[i]);
-        ASSERT_OK(st_fragment_write(writer, columns, &err));
+        ASSERT_OK(st_fragment_write(writer, columns, columns[0].length, &err));
         for (uint32_t i = 0; i < 2; i++)
             st_builder_truncate(builders[i], 0);
     }

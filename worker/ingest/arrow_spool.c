@@ -82,7 +82,7 @@ static sluice_status flush(spooler *s, sluice_error *err)
         return SLUICE_OK;
     for (uint32_t i = 0; i < s->count; i++)
         st_builder_view(s->builders[i], &s->views[i]);
-    PF_TRY(st_ipc_write(s->writer, s->views, err));
+    PF_TRY(st_ipc_write(s->writer, s->views, s->views[0].length, err));
     for (uint32_t i = 0; i < s->count; i++)
         st_builder_truncate(s->builders[i], 0);
     return SLUICE_OK;

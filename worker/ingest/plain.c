@@ -69,7 +69,7 @@ static sluice_status write_copy(const wk_spool *spool, const st_type_def *type, 
     for (uint32_t batch = 0, batches = st_fragment_batches(fragment); batch < batches; batch++) {
         for (uint32_t i = 0; i < c.count; i++)
             PF_GOTO(status, done, st_fragment_column(fragment, batch, c.columns[i], &c.views[i], err));
-        PF_GOTO(status, done, st_fragment_write(writer, c.views, err));
+        PF_GOTO(status, done, st_fragment_write(writer, c.views, st_fragment_batch_rows(fragment, batch), err));
         /* Opened anew, it has let go of what it unpacked. Columns stand where they stood. */
         st_fragment_close(fragment);
         fragment = NULL;

@@ -150,7 +150,7 @@ sluice_status wk_sink_write(wk_sink *s, const st_column *columns, uint64_t rows,
     if (s->writer == NULL)
         PF_TRY(create_fragment(s, err));
     PF_TRY(add_entries(s, columns, rows, err));
-    PF_TRY(st_fragment_write(s->writer, columns, err));
+    PF_TRY(st_fragment_write(s->writer, columns, rows, err));
     s->written += rows;
     return SLUICE_OK;
 }

@@ -143,7 +143,7 @@ static bool follow_each_other(const st_edit_add *const *sorted, uint32_t count)
 static sluice_status find_bound(merge *m, sluice_error *err)
 {
     const wk_compaction *compaction = m->compaction;
-    bool plain = compaction->type->property_count > 0 || compaction->type->edge; /* a fragment needs a column */
+    bool plain = true; /* no columns of ids, and no row of a dead one */
     const st_edit_add **sorted = calloc((size_t)compaction->count + 1, sizeof *sorted);
     if (!sorted)
         return pf_fail_memory(err);
