@@ -7,6 +7,8 @@
 #include "cli/rows.h"
 #include "platform/check.h"
 #include "store/read/filter.h"
+#include "store/schema/nearest.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +68,17 @@ static sluice_status find_column(const scan_plan *scan, const char *name, size_t
             return SLUICE_OK;
         }
     }
-    return pf_fail_private(err, SLUICE_USAGE, "--columns names an unknown column", "%s has no column \"%.*s\"",
-                           scan->type->name, (int)(length < 300 ? length : 300), name);
+    char wanted[256];
+    st_nearest nearest;
+    pf_fail_private(err, SLUICE_USAGE, "--columns names an unknown column", "%s has no column \"%.*s\"",
+                    scan->type->name, (int)(length < 300 ? length : 300), name);
+    (void)snprintf(wanted, sizeof wanted, "%.*s", (int)(length < sizeof wanted ? length : 0), name);
+    st_nearest_begin(&nearest, wanted);
+    for (uint32_t i = 0; i < scan->spec_count; i++)
+        st_nearest_offer(&nearest, scan->specs[i].name);
+    if (nearest.best)
+        pf_hint(err, "did you mean %s?", nearest.best);
+    return SLUICE_USAGE;
 }
 
 /* "a,b" into scan->printed; _row_id may stand first or anywhere, and is printed first. */

@@ -1,14 +1,10 @@
 /*
- * version, help: what the program says about itself.
+ * version: what the program says about itself.
  */
 #include "cli/command.h"
-#include "cli/help.h"
 #include "cli/output.h"
 #include "platform/failpoint.h"
-#include <stdio.h>
-#include <string.h>
 
-#define HELP_INDENT 32
 #define FORMAT_NAME "sluice-graph/1"
 
 #if defined(__clang__)
@@ -98,62 +94,3 @@ const cli_command cli_version = {.name = "version",
                                  .option_count = VERSION_OPTIONS,
                                  .effect = CLI_SAYS,
                                  .run = run_version};
-
-static sluice_status print_option(cli_run *run, const cli_option *option, sluice_error *err)
-{
-    char left[128];
-    char letter[8] = "";
-    if (option->letter)
-        (void)snprintf(letter, sizeof letter, "-%c%s", option->letter, option->name ? ", " : "");
-    (void)snprintf(left, sizeof left, "%s%s%s%s%s", letter, option->name ? "--" : "", option->name ? option->name : "",
-                   option->value ? " " : "", option->value ? option->value : "");
-    if (strlen(left) > HELP_INDENT - 4) {
-        PF_TRY(cli_print(run, err, "  %s\n", left));
-        left[0] = '\0';
-    }
-    return cli_print(run, err, "  %-*s%s\n", HELP_INDENT - 2, left, option->help);
-}
-
-sluice_status cli_print_help(cli_run *run, const cli_command *command, sluice_error *err)
-{
-    static const cli_option common[] = {{"json", 0, CLI_FLAG, NULL, "print documents for programs"},
-                                        {"help", 'h', CLI_FLAG, NULL, "print this"}};
-    PF_TRY(cli_print(run, err, "usage: sluice %s%s%s\n\n%s\n\noptions:\n", command->name,
-                     command->operands[0] ? " " : "", command->operands, command->summary));
-    for (uint32_t i = 0; i < command->option_count; i++)
-        PF_TRY(print_option(run, &command->options[i], err));
-    for (uint32_t i = 0; i < sizeof common / sizeof common[0]; i++)
-        PF_TRY(print_option(run, &common[i], err));
-    return SLUICE_OK;
-}
-
-static sluice_status run_help(cli_run *run, sluice_error *err)
-{
-    if (run->arguments.operand_count > 0) {
-        const cli_command *command = cli_find_command(run->arguments.operands[0]);
-        if (command)
-            return cli_print_help(run, command, err);
-        pf_fail_private(err, SLUICE_USAGE, "the command is not known", "unknown command \"%s\"",
-                        run->arguments.operands[0]);
-        pf_hint(err, "sluice help lists the commands");
-        return SLUICE_USAGE;
-    }
-    PF_TRY(cli_print(run, err,
-                     "usage: sluice COMMAND ...\n\n"
-                     "A crash-safe property-graph store for one Linux machine, written by many processes at once.\n\n"
-                     "commands:\n"));
-    for (uint32_t i = 0; cli_commands[i]; i++)
-        PF_TRY(cli_print(run, err, "  %-10s  %s\n", cli_commands[i]->name, cli_commands[i]->summary));
-    return cli_print(
-        run, err,
-        "\nsluice help COMMAND says more. Exit statuses: 0 done, 1 failed, 2 usage, 3 conflict, 4 bad data,\n"
-        "5 recovery required, 6 corrupt, 7 unsupported, 8 not found or exists, 9 another request had this id,\n"
-        "10 no space or a limit, 130 interrupted.\n");
-}
-
-const cli_command cli_help = {.name = "help",
-                              .operands = "[COMMAND]",
-                              .summary = "List the commands, or say how to use one.",
-                              .most = 1,
-                              .effect = CLI_SAYS,
-                              .run = run_help};

@@ -41,10 +41,11 @@ struct cli_command {
 extern const cli_command cli_init, cli_load, cli_mutate, cli_scan, cli_get, cli_count, cli_neighbors, cli_export,
     cli_log, cli_show, cli_diff, cli_checkpoint, cli_revert, cli_status, cli_verify, cli_recover, cli_gc, cli_branch,
     cli_merge, cli_schema, cli_serve, cli_jobs, cli_cancel, cli_top, cli_optimize, cli_index, cli_version, cli_help;
-extern const cli_command cli_backup, cli_salvage;
+extern const cli_command cli_backup, cli_salvage, cli_completion;
 /* All of them, in the order of the help; ends with NULL. */
 extern const cli_command *const cli_commands[];
-const cli_command *cli_find_command(const char *name); /* NULL when absent */
+const cli_command *cli_find_command(const char *name);                  /* NULL when absent */
+sluice_status cli_unknown_command(const char *word, sluice_error *err); /* USAGE, with the nearest one as hint */
 
 static inline const cli_value *cli_option_value(const cli_run *run, uint32_t which)
 {
@@ -65,5 +66,8 @@ typedef struct cli_place {
 sluice_status cli_open_snapshot(const cli_run *run, const char *branch, const char *at, cli_place *ret_place,
                                 sluice_error *err);
 void cli_close_snapshot(cli_place *place);
+/* After NOT_FOUND: when a branch that the line names is not there but one that is called nearly so, says which.
+ * `operands` as they were parsed, NULL behind them. */
+void cli_hint_at_branch(const cli_run *run, const char *const *operands, sluice_error *err);
 
 #endif

@@ -3,60 +3,51 @@
  */
 #include "cli/options.h"
 #include "platform/check.h"
+#include "store/schema/nearest.h"
 #include <string.h>
 
 #define WORD_MAX 64u /* longer words are near to nothing */
 
-static const cli_option common[] = {
+const cli_option cli_common_options[CLI_COMMON_OPTIONS] = {
     {"json", 0, CLI_FLAG, NULL, "print documents for programs"},
     {"help", 'h', CLI_FLAG, NULL, "say how to use the command"},
 };
-#define COMMON_JSON  0u
-#define COMMON_COUNT (sizeof common / sizeof common[0])
+#define COMMON_JSON 0u
 
-bool cli_is_near(const char *word, const char *candidate, uint32_t *ret_distance)
+size_t cli_choice(const char *choices, uint32_t which, const char **ret_word)
 {
-    size_t rows = strnlen(word, WORD_MAX + 1);
-    size_t columns = strnlen(candidate, WORD_MAX + 1);
-    uint32_t line[WORD_MAX + 1];
-    if (rows > WORD_MAX || columns > WORD_MAX)
-        return false;
-    for (size_t j = 0; j <= columns; j++)
-        line[j] = (uint32_t)j;
-    for (size_t i = 1; i <= rows; i++) {
-        uint32_t diagonal = line[0];
-        line[0] = (uint32_t)i;
-        for (size_t j = 1; j <= columns; j++) {
-            uint32_t change = diagonal + (word[i - 1] != candidate[j - 1]);
-            uint32_t least = line[j] < line[j - 1] ? line[j] : line[j - 1];
-            diagonal = line[j];
-            line[j] = least + 1 < change ? least + 1 : change;
-        }
+    for (*ret_word = choices; which > 0; which--) {
+        *ret_word += strcspn(*ret_word, "| ");
+        if (**ret_word != '|')
+            return 0;
+        (*ret_word)++;
     }
-    *ret_distance = line[columns];
-    return line[columns] <= 1 + columns / 4 && line[columns] < columns;
+    return strcspn(*ret_word, "| ");
+}
+
+/* Option `which` of a command's own and, behind them, the common ones. */
+static const cli_option *option_at(const cli_option *options, uint32_t count, uint32_t which)
+{
+    return which < count ? &options[which] : &cli_common_options[which - count];
 }
 
 static void hint_at_nearest(const cli_option *options, uint32_t count, const char *word, size_t length,
                             sluice_error *err)
 {
     char name[WORD_MAX + 1];
-    const char *nearest = NULL;
-    uint32_t best = UINT32_MAX;
-    uint32_t distance;
+    st_nearest nearest;
     if (length > WORD_MAX)
         return;
     memcpy(name, word, length);
     name[length] = '\0';
-    for (uint32_t i = 0; i < count + COMMON_COUNT; i++) {
-        const cli_option *option = i < count ? &options[i] : &common[i - count];
-        if (option->name && cli_is_near(name, option->name, &distance) && distance < best) {
-            best = distance;
-            nearest = option->name;
-        }
+    st_nearest_begin(&nearest, name);
+    for (uint32_t i = 0; i < count + CLI_COMMON_OPTIONS; i++) {
+        const cli_option *option = option_at(options, count, i);
+        if (option->name)
+            st_nearest_offer(&nearest, option->name);
     }
-    if (nearest)
-        pf_hint(err, "did you mean --%s?", nearest);
+    if (nearest.best)
+        pf_hint(err, "did you mean --%s?", nearest.best);
 }
 
 static bool parse_number(const char *text, uint64_t *ret_number, const char **ret_end)
@@ -156,8 +147,7 @@ typedef struct word_parser {
 
 static sluice_status take_option(word_parser *parser, uint32_t which, const char *inline_value, sluice_error *err)
 {
-    const cli_option *option =
-        which < parser->option_count ? &parser->options[which] : &common[which - parser->option_count];
+    const cli_option *option = option_at(parser->options, parser->option_count, which);
     char name[2] = {option->letter, '\0'};
     const char *shown = option->name ? option->name : name;
     const char *dashes = option->name ? "--" : "-";
@@ -188,8 +178,8 @@ static sluice_status take_long(word_parser *parser, const char *word, sluice_err
 {
     size_t length = strcspn(word, "=");
     const char *value = word[length] ? word + length + 1 : NULL;
-    for (uint32_t i = 0; i < parser->option_count + COMMON_COUNT; i++) {
-        const char *name = i < parser->option_count ? parser->options[i].name : common[i - parser->option_count].name;
+    for (uint32_t i = 0; i < parser->option_count + CLI_COMMON_OPTIONS; i++) {
+        const char *name = option_at(parser->options, parser->option_count, i)->name;
         if (name && strlen(name) == length && memcmp(name, word, length) == 0)
             return take_option(parser, i, value, err);
     }
@@ -201,8 +191,8 @@ static sluice_status take_long(word_parser *parser, const char *word, sluice_err
 
 static sluice_status take_letter(word_parser *parser, const char *word, sluice_error *err)
 {
-    for (uint32_t i = 0; i < parser->option_count + COMMON_COUNT; i++) {
-        const cli_option *option = i < parser->option_count ? &parser->options[i] : &common[i - parser->option_count];
+    for (uint32_t i = 0; i < parser->option_count + CLI_COMMON_OPTIONS; i++) {
+        const cli_option *option = option_at(parser->options, parser->option_count, i);
         if (option->letter == word[0])
             return take_option(parser, i, word[1] ? word + 1 : NULL, err);
     }

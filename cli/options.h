@@ -14,6 +14,7 @@
 #include "platform/fail.h"
 #include "platform/ids.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CLI_OPTIONS_MAX 32
@@ -50,10 +51,14 @@ typedef struct cli_arguments {
     bool json, help;
 } cli_arguments;
 
+/* What every command takes besides its own options: --json and --help. */
+#define CLI_COMMON_OPTIONS 2u
+extern const cli_option cli_common_options[CLI_COMMON_OPTIONS];
+/* The i-th word that a CLI_CHOICE (or the first operand of a command) may be: its length, 0 when there are fewer. */
+size_t cli_choice(const char *choices, uint32_t which, const char **ret_word);
+
 /* `operands` has room for `count` words. Only json and help are set when it fails. */
 sluice_status cli_parse(const cli_option *options, uint32_t option_count, char *const *words, uint32_t count,
                         const char **operands, cli_arguments *ret_arguments, sluice_error *err);
-/* The number of edits between two words, for "did you mean"; and whether that is near enough to be meant. */
-bool cli_is_near(const char *word, const char *candidate, uint32_t *ret_distance);
 
 #endif

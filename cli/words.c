@@ -9,17 +9,17 @@
 #include "cli/hosted.h"
 #include "cli/output.h"
 #include "platform/failpoint.h"
+#include "store/schema/nearest.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define EXIT_INTERRUPTED 130
 
 const cli_command *const cli_commands[] = {
-    &cli_init,     &cli_load,   &cli_mutate, &cli_get,    &cli_scan,       &cli_count,  &cli_neighbors,
-    &cli_export,   &cli_log,    &cli_show,   &cli_diff,   &cli_checkpoint, &cli_revert, &cli_schema,
-    &cli_optimize, &cli_index,  &cli_status, &cli_verify, &cli_recover,    &cli_gc,     &cli_backup,
-    &cli_salvage,  &cli_branch, &cli_merge,  &cli_serve,  &cli_jobs,       &cli_cancel, &cli_top,
-    &cli_version,  &cli_help,   NULL};
+    &cli_init,   &cli_load,   &cli_mutate,  &cli_get,        &cli_scan,    &cli_count,      &cli_neighbors, &cli_export,
+    &cli_log,    &cli_show,   &cli_diff,    &cli_checkpoint, &cli_revert,  &cli_schema,     &cli_optimize,  &cli_index,
+    &cli_status, &cli_verify, &cli_recover, &cli_gc,         &cli_backup,  &cli_salvage,    &cli_branch,    &cli_merge,
+    &cli_serve,  &cli_jobs,   &cli_cancel,  &cli_top,        &cli_version, &cli_completion, &cli_help,      NULL};
 
 const cli_command *cli_find_command(const char *name)
 {
@@ -30,20 +30,15 @@ const cli_command *cli_find_command(const char *name)
     return NULL;
 }
 
-static sluice_status unknown_command(const char *word, sluice_error *err)
+sluice_status cli_unknown_command(const char *word, sluice_error *err)
 {
-    const char *nearest = NULL;
-    uint32_t best = UINT32_MAX;
-    uint32_t distance;
-    for (uint32_t i = 0; cli_commands[i]; i++) {
-        if (cli_is_near(word, cli_commands[i]->name, &distance) && distance < best) {
-            best = distance;
-            nearest = cli_commands[i]->name;
-        }
-    }
+    st_nearest nearest;
+    st_nearest_begin(&nearest, word);
+    for (uint32_t i = 0; cli_commands[i]; i++)
+        st_nearest_offer(&nearest, cli_commands[i]->name);
     pf_fail_private(err, SLUICE_USAGE, "the command is not known", "unknown command \"%s\"", word);
-    if (nearest)
-        pf_hint(err, "did you mean: sluice %s", nearest);
+    if (nearest.best)
+        pf_hint(err, "did you mean sluice %s? sluice help lists the commands", nearest.best);
     else
         pf_hint(err, "sluice help lists the commands");
     return SLUICE_USAGE;
@@ -73,7 +68,12 @@ static sluice_status run_command(cli_run *run, char *const *words, uint32_t coun
     PF_TRY(check_operands(run, err));
     PF_TRY(pf_failpoints_init(err));
     PF_TRY(settle ? settle(run, err) : cli_serve_elsewhere(run, words, count, err));
-    return run->served ? SLUICE_OK : command->run(run, err);
+    if (run->served)
+        return SLUICE_OK;
+    sluice_status status = command->run(run, err);
+    if (status == SLUICE_NOT_FOUND && command->effect != CLI_SAYS)
+        cli_hint_at_branch(run, operands, err);
+    return status;
 }
 
 /* The first word names the command; `sluice --help` and `sluice --version` are commands too. */
@@ -93,7 +93,7 @@ static sluice_status choose_command(const char *word, char *const *words, uint32
     else if (strcmp(word, "--version") == 0)
         word = "version";
     run->command = cli_find_command(word);
-    return run->command ? SLUICE_OK : unknown_command(word, err);
+    return run->command ? SLUICE_OK : cli_unknown_command(word, err);
 }
 
 /* The one code whose exit status depends on how it came about: here nothing but a signal of the user cancels. */

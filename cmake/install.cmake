@@ -41,3 +41,19 @@ install(EXPORT sluice FILE sluiceConfig.cmake NAMESPACE sluice:: DESTINATION ${p
 install(FILES ${PROJECT_BINARY_DIR}/sluiceConfigVersion.cmake DESTINATION ${package})
 install(DIRECTORY include/sluice DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/sluice.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The manual page and the completions come from the program's own table of commands.
+set(words ${PROJECT_BINARY_DIR}/words)
+set(word_files)
+foreach(word "sluice.1=help --man" "sluice=completion bash" "_sluice=completion zsh" "sluice.fish=completion fish")
+  string(REGEX MATCH "^([^=]+)=([^ ]+) (.+)$" _ ${word})
+  set(file ${words}/${CMAKE_MATCH_1})
+  add_custom_command(OUTPUT ${file} COMMAND ${CMAKE_COMMAND} -E make_directory ${words}
+    COMMAND $<TARGET_FILE:sluice> ${CMAKE_MATCH_2} ${CMAKE_MATCH_3} > ${file} DEPENDS sluice)
+  list(APPEND word_files ${file})
+endforeach()
+add_custom_target(sluice_words ALL DEPENDS ${word_files})
+install(FILES ${words}/sluice.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${words}/sluice DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${words}/_sluice DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${words}/sluice.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

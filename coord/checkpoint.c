@@ -72,8 +72,10 @@ static sluice_status change_control(void *context, st_control *control, sluice_e
         change->receipt.index = found->index;
         (void)st_control_drop_checkpoint(control, change->request->name);
     } else {
-        return pf_fail_private(err, SLUICE_NOT_FOUND, "there is no such checkpoint", "there is no checkpoint \"%s\"",
-                               change->request->name);
+        pf_fail_private(err, SLUICE_NOT_FOUND, "there is no such checkpoint", "there is no checkpoint \"%s\"",
+                        change->request->name);
+        st_control_hint_at_checkpoint(control, change->request->name, err);
+        return SLUICE_NOT_FOUND;
     }
     return st_control_add_receipt(control, &change->receipt, err);
 }

@@ -6,6 +6,7 @@
 
 #include "platform/check.h"
 #include "store/format/json.h"
+#include "store/schema/nearest.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,6 +281,16 @@ const st_checkpoint *st_control_find_checkpoint(const st_control *control, const
     uint32_t at = checkpoint_bound(control, name);
     bool found = at < control->checkpoint_count && strcmp(control->checkpoints[at].name, name) == 0;
     return found ? &control->checkpoints[at] : NULL;
+}
+
+void st_control_hint_at_checkpoint(const st_control *control, const char *name, sluice_error *err)
+{
+    st_nearest nearest;
+    st_nearest_begin(&nearest, name);
+    for (uint32_t i = 0; i < control->checkpoint_count; i++)
+        st_nearest_offer(&nearest, control->checkpoints[i].name);
+    if (nearest.best)
+        pf_hint(err, "did you mean the checkpoint \"%s\"?", nearest.best);
 }
 
 sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err)

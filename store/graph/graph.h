@@ -178,6 +178,8 @@ const st_control_receipt *st_control_find_receipt(const st_control *control, con
 /* The operation behind `incarnation` has happened, whatever becomes of the branch. */
 void st_control_mark_done(st_control *control, uint64_t incarnation);
 const st_checkpoint *st_control_find_checkpoint(const st_control *control, const char *name); /* NULL: none */
+/* Says in the hint which checkpoint may have been meant, when one is called nearly so. */
+void st_control_hint_at_checkpoint(const st_control *control, const char *name, sluice_error *err);
 /* ALREADY_EXISTS when the name is taken; the name is copied. */
 sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err);
 bool st_control_drop_checkpoint(st_control *control, const char *name); /* false: there was none */

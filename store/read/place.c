@@ -29,15 +29,23 @@ bool st_place_is_plain(const char *text)
            strspn(text, "0123456789") == strlen(text) || begins_like_a_date(text);
 }
 
+static sluice_status not_understood(const st_control *control, const char *text, sluice_error *err)
+{
+    pf_fail_private(err, SLUICE_USAGE, "a place is not understood",
+                    "\"%s\" is no commit id, generation number, time or checkpoint", text);
+    pf_hint(err, "`sluice log` lists commits with all three; a time is written 2026-01-31 or 2026-01-31T12:00:00Z");
+    st_control_hint_at_checkpoint(control, text, err);
+    return SLUICE_USAGE;
+}
+
 /* A checkpoint of any branch: *log becomes the one in which its commit stands. */
-static sluice_status find_checkpoint(st_graph *graph, st_log **log, const char *name, bool *ret_found,
-                                     uint64_t *ret_generation, uint32_t *ret_index, sluice_error *err)
+static sluice_status find_checkpoint(st_graph *graph, st_log **log, const char *name, uint64_t *ret_generation,
+                                     uint32_t *ret_index, sluice_error *err)
 {
     st_control control = {0};
     PF_TRY(st_control_read(graph, &control, err));
     const st_checkpoint *found = st_control_find_checkpoint(&control, name);
-    sluice_status status = SLUICE_OK;
-    *ret_found = found != NULL;
+    sluice_status status = found ? SLUICE_OK : not_understood(&control, name, err);
     if (found) {
         *ret_generation = found->generation;
         *ret_index = found->index;
@@ -55,7 +63,6 @@ sluice_status st_place_find(st_graph *graph, st_log **log_, const char *text, ui
     st_log *log = *log_;
     pf_id commit;
     int64_t time_us = 0;
-    bool found = false;
     *ret_index = ST_INDEX_LAST;
     if (strcmp(text, "head") == 0) {
         *ret_generation = st_log_end(log).number;
@@ -67,11 +74,5 @@ sluice_status st_place_find(st_graph *graph, st_log **log_, const char *text, ui
         return *ret_generation > 0 ? SLUICE_OK : pf_fail(err, SLUICE_NOT_FOUND, "there is no generation 0");
     if (st_parse_timestamp(text, strlen(text), &time_us) == ST_PARSE_OK)
         return st_commit_find_time(graph, log, time_us, ret_generation, ret_index, err);
-    PF_TRY(find_checkpoint(graph, log_, text, &found, ret_generation, ret_index, err));
-    if (found)
-        return SLUICE_OK;
-    sluice_status status = pf_fail_private(err, SLUICE_USAGE, "a place is not understood",
-                                           "\"%s\" is no commit id, generation number, time or checkpoint", text);
-    pf_hint(err, "`sluice log` lists commits with all three; a time is written 2026-01-31 or 2026-01-31T12:00:00Z");
-    return status;
+    return find_checkpoint(graph, log_, text, ret_generation, ret_index, err);
 }

@@ -8,6 +8,7 @@
 #include "store/fragment/fragment.h"
 #include "store/read/filter.h"
 #include "store/read/snapshot.h"
+#include "store/schema/nearest.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,10 @@ static sluice_status add_column(scan_stream *scan, const st_type_def *type, cons
         scan->row_id = true;
         return SLUICE_OK;
     }
+    st_nearest nearest;
+    st_nearest_begin(&nearest, name ? name : "");
     for (uint32_t i = 0; name && i < scan->layout_count; i++) {
+        st_nearest_offer(&nearest, scan->layout[i].name);
         if (strcmp(scan->layout[i].name, name) != 0)
             continue;
         if (scan->given == scan->layout_count)
@@ -67,8 +71,11 @@ static sluice_status add_column(scan_stream *scan, const st_type_def *type, cons
         scan->scanned[scan->given++] = i;
         return SLUICE_OK;
     }
-    return pf_fail_private(err, SLUICE_USAGE, "an unknown column is asked for", "%s has no column \"%s\"", type->name,
-                           name ? name : "");
+    pf_fail_private(err, SLUICE_USAGE, "an unknown column is asked for", "%s has no column \"%s\"", type->name,
+                    name ? name : "");
+    if (nearest.best)
+        pf_hint(err, "did you mean %s?", nearest.best);
+    return SLUICE_USAGE;
 }
 
 static sluice_status choose(scan_stream *scan, const st_type_def *type, const st_stream_options *options,

@@ -1,6 +1,6 @@
 /*
  * Nearest names (nearest.h): edit distance with swaps of neighbours, letters without regard to case; near is what
- * differs in at most a third of the wanted name.
+ * differs in at most a third of the wanted name, or goes on where at least three letters of it end.
  */
 #include "store/schema/nearest.h"
 #include <string.h>
@@ -51,6 +51,8 @@ void st_nearest_offer(st_nearest *nearest, const char *name)
     if (length > LONGEST || wanted > LONGEST)
         return;
     size_t found = distance(nearest->wanted, wanted, name, length);
+    if (wanted >= 3 && found > 1 && strncmp(nearest->wanted, name, wanted) == 0)
+        found = 1;
     if (found < nearest->distance) {
         nearest->distance = found;
         nearest->best = name;

@@ -138,18 +138,12 @@ static void json_counts_also_in_a_wrong_line(void **state)
 static void the_nearest_name_is_hinted_at(void **state)
 {
     (void)state;
-    uint32_t distance = 0;
     ASSERT_FAILS(SLUICE_USAGE, parse("--moed=insert"));
     assert_string_equal(err.hint, "did you mean --mode?");
     ASSERT_FAILS(SLUICE_USAGE, parse("--jsn"));
     assert_string_equal(err.hint, "did you mean --json?");
     ASSERT_FAILS(SLUICE_USAGE, parse("--something-else-altogether"));
     assert_string_equal(err.hint, "");
-    assert_true(cli_is_near("neighbours", "neighbors", &distance));
-    assert_int_equal(distance, 1);
-    assert_true(cli_is_near("stat", "status", &distance));
-    assert_false(cli_is_near("xyzzy", "status", &distance));
-    assert_false(cli_is_near("", "log", &distance));
 }
 
 int main(void)

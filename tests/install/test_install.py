@@ -114,6 +114,12 @@ def main():
             run("c++", "-Wall", "-Werror", "-pedantic", "-o", top + "/cxx", top + "/x.cc", *flags, *SANITIZERS)
             run(top + "/cxx", env=environment)
 
+        for file, words in (("share/man/man1/sluice.1", ("help", "--man")), ("share/fish/vendor_completions.d/sluice.fish", ("completion", "fish")),
+                            ("share/zsh/site-functions/_sluice", ("completion", "zsh")),
+                            ("share/bash-completion/completions/sluice", ("completion", "bash"))):
+            with open(os.path.join(prefix, file), encoding="utf-8") as text:
+                assert text.read() == run(os.path.join(prefix, "bin/sluice"), *words), file
+
         headers = sorted(os.listdir(os.path.join(prefix, "include/sluice")))
         assert headers == sorted(os.listdir(os.path.join(SOURCE, "include/sluice")))
     print("installed, compiled, linked, run")
