@@ -33,9 +33,12 @@ static void close_graph(host_graph *graph)
     graph->ready = false;
 }
 
+/* A supervisor that was killed leaves the byte a little after it is gone itself, when the last process that it was
+ * forking is. */
 static sluice_status take_host_byte(host_graph *graph, sluice_error *err)
 {
-    sluice_status status = lk_take(graph->locks, LK_GRAPH_HOST, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, err);
+    sluice_status status =
+        lk_take(graph->locks, LK_GRAPH_HOST, PF_LOCK_EXCLUSIVE, pf_deadline_in_ms(HOST_TAKEOVER_MS), err);
     if (status != SLUICE_LIVE_WRITER_CONTENTION)
         return status;
     return pf_fail(err, SLUICE_LIVE_WRITER_CONTENTION, "another supervisor hosts the graph");

@@ -48,6 +48,7 @@
 #define HOST_ENDED_KEPT      256u                  /* jobs whose end is remembered */
 #define HOST_RUNNERS_MAX     512u
 #define HOST_TICK_MS         200
+#define HOST_TAKEOVER_MS     2000 /* for the last process of a supervisor that was killed to end */
 #define HOST_CRASHES_MAX     5u   /* of one job's runners */
 #define HOST_DEATHS_MAX      250u /* of one job's runners, by kills from outside */
 #define HOST_BACKOFF_MS      50

@@ -354,7 +354,8 @@ class Hosted(ServeTest):
                 while process_state(pid) not in ("", "Z"):
                     os.sched_yield()
         self.serve()
-        self.assertEqual(self.say(self.mutate(insert(1000))).code, 0)
+        said = self.say(self.mutate(insert(1000)))
+        self.assertEqual(said.code, 0, said.err + self.read("log")[-1500:])
         self.assertLessEqual(set(acknowledged + [1000]), set(self.keys()))
         self.end()
         self.clean()
