@@ -128,9 +128,11 @@ class OfTheTree(unittest.TestCase):
                 self.rejected({gate.CONTRACT: loose.sub("", text)}, gate.CONTRACT, "says no more", told, parts=("claims",))
         self.edited("README.md", "docs/contract.md", "docs/contracts.md", "README.md", gate.CONTRACT)
 
-    def test_documents_name_tests_that_exist(self):
+    def test_documents_name_tests_and_files_that_exist(self):
         self.edited(gate.CONTRACT, "`write_skew_is_possible_and_shown`", "`write_skew_was_once_seen`", gate.CONTRACT, "write_skew_was_once_seen")
         self.edited(gate.CONTRACT, "tests/mutate/test_conflicts.c", "tests/mutate/test_gone.c", gate.CONTRACT, "tests/mutate/test_gone.c")
+        self.edited("README.md", "](docs/errors.md)", "](docs/mistakes.md)", "README.md", "docs/mistakes.md")
+        self.edited(gate.PROTOCOL, "](contract.md)", "](contracts.md)", gate.PROTOCOL, "contracts.md")
         self.edited(gate.PROTOCOL, "W = `tests/coord/test_write.c`", "W = `tests/coord/test_wrote.c`", gate.PROTOCOL, "test_wrote.c")
         self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "W `a_receipt_names_another_commit`", "OW-085", "a_receipt_names_another_commit")
         self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "it is so", "OW-085", "names no test")
