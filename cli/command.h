@@ -41,7 +41,7 @@ struct cli_command {
 extern const cli_command cli_init, cli_load, cli_mutate, cli_scan, cli_get, cli_count, cli_neighbors, cli_export,
     cli_log, cli_show, cli_diff, cli_checkpoint, cli_revert, cli_status, cli_verify, cli_recover, cli_gc, cli_branch,
     cli_merge, cli_schema, cli_serve, cli_jobs, cli_cancel, cli_top, cli_optimize, cli_index, cli_version, cli_help;
-extern const cli_command cli_backup, cli_salvage, cli_completion;
+extern const cli_command cli_backup, cli_salvage, cli_completion, cli_describe;
 /* All of them, in the order of the help; ends with NULL. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_find_command(const char *name);                  /* NULL when absent */

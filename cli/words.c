@@ -16,10 +16,11 @@
 #define EXIT_INTERRUPTED 130
 
 const cli_command *const cli_commands[] = {
-    &cli_init,   &cli_load,   &cli_mutate,  &cli_get,        &cli_scan,    &cli_count,      &cli_neighbors, &cli_export,
-    &cli_log,    &cli_show,   &cli_diff,    &cli_checkpoint, &cli_revert,  &cli_schema,     &cli_optimize,  &cli_index,
-    &cli_status, &cli_verify, &cli_recover, &cli_gc,         &cli_backup,  &cli_salvage,    &cli_branch,    &cli_merge,
-    &cli_serve,  &cli_jobs,   &cli_cancel,  &cli_top,        &cli_version, &cli_completion, &cli_help,      NULL};
+    &cli_init,      &cli_load,     &cli_mutate,     &cli_get,    &cli_scan,   &cli_count,      &cli_describe,
+    &cli_neighbors, &cli_export,   &cli_log,        &cli_show,   &cli_diff,   &cli_checkpoint, &cli_revert,
+    &cli_schema,    &cli_optimize, &cli_index,      &cli_status, &cli_verify, &cli_recover,    &cli_gc,
+    &cli_backup,    &cli_salvage,  &cli_branch,     &cli_merge,  &cli_serve,  &cli_jobs,       &cli_cancel,
+    &cli_top,       &cli_version,  &cli_completion, &cli_help,   NULL};
 
 const cli_command *cli_find_command(const char *name)
 {
