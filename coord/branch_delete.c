@@ -2,6 +2,8 @@
  * Deleting a branch (coord/branch.h). The steps, and what a death after each leaves (LESSONS 6):
  *
  *   the branch's dead intents are settled             nothing else
+ *   the intents as they stand are synced              nothing else (a retirement whose owner died before its sync,
+ *                                                     lost, would be an intent of a branch that is gone: discarded)
  *   the end of its log is made whole and synced       nothing else
  *   receipt in control/, its creation marked done     the branch; a retry goes on
  *   the ref is removed, if it holds this incarnation  no branch; the barrier is the next writer's
@@ -157,6 +159,7 @@ static sluice_status delete_locked(deletion *del, uint64_t incarnation, sluice_e
         PF_TRY(list_again(del, incarnation, err));
     if (del->again)
         return SLUICE_OK;
+    PF_TRY(co_slots_sync(st_graph_volume(del->graph), err));
     PF_TRY(is_still(del, incarnation, err));
     del->receipt = (st_control_receipt){.operation = del->request->operation,
                                         .request = del->digest,

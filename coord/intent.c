@@ -455,3 +455,12 @@ done:
     pf_buffer_free(&frame);
     return status;
 }
+
+sluice_status co_slots_sync(pf_volume *volume, sluice_error *err)
+{
+    pf_file *file = NULL;
+    PF_TRY(pf_open(volume, ST_INTENTS_FILE, PF_WRITE, &file, err));
+    sluice_status status = pf_sync(file, err);
+    (void)pf_close(file, NULL); /* synced, or its failure is the answer */
+    return status;
+}

@@ -122,6 +122,8 @@ sluice_status co_slot_take_over(pf_volume *volume, uint32_t number, pf_deadline 
 sluice_status co_slot_write(co_slot *slot, co_intent *intent, co_phase phase, sluice_error *err);
 /* Makes the slot free, whatever stands in it; after a failed write or sync through a fresh descriptor. */
 sluice_status co_slot_retire(co_slot *slot, sluice_error *err);
+/* Whatever the slots say now is on the medium, also what an owner that died did not sync. */
+sluice_status co_slots_sync(pf_volume *volume, sluice_error *err);
 void co_slot_release(co_slot *slot); /* lets go of its locks; safe on a zeroed one */
 
 #endif

@@ -82,6 +82,19 @@ static sluice_status roll_forward(const co_resolution *how, st_log *log, const c
     return status;
 }
 
+/* An owner that gives up undoes what came before its commit, then retires: one that died in between, or whose
+ * retirement a power loss took back, left a confirmed intent without its effects. */
+static sluice_status effects_stand(const co_resolution *how, const co_intent *intent, bool *ret_stand,
+                                   sluice_error *err)
+{
+    const ad_adapter *adapter = ad_find(intent->kind);
+    ad_class class = AD_COMPLETE;
+    if (intent->effect_count && adapter->classify)
+        PF_TRY(adapter->classify(how->graph, intent->effects, intent->effect_count, &class, err));
+    *ret_stand = class == AD_COMPLETE;
+    return SLUICE_OK;
+}
+
 /* Rows 1, 3, 4, 5, under the publish lock. */
 static sluice_status decide(const co_resolution *how, st_log *log, const co_intent *intent, uint64_t row_block,
                             co_verdict *ret_verdict, sluice_error *err)
@@ -90,6 +103,7 @@ static sluice_status decide(const co_resolution *how, st_log *log, const co_inte
     st_delta delta = {0};
     co_finding finding;
     co_found found;
+    bool stand = false;
     co_claim claim = {.graph = how->graph,
                       .log = log,
                       .commit = intent->scope.commit,
@@ -108,6 +122,11 @@ static sluice_status decide(const co_resolution *how, st_log *log, const co_inte
     }
     if (intent->phase != CO_PHASE_CONFIRMED) {
         *ret_verdict = CO_V_UNCONFIRMED;
+        return SLUICE_OK;
+    }
+    PF_TRY(effects_stand(how, intent, &stand, err));
+    if (!stand) {
+        *ret_verdict = CO_V_INVALID;
         return SLUICE_OK;
     }
     sluice_error plan_error = {0};

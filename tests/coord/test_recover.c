@@ -348,9 +348,8 @@ static void an_intent_of_an_earlier_branch_of_the_same_name_is_discarded(void **
     co_intent_free(&intent);
 }
 
-static void an_unconfirmed_intent_is_undone_and_discarded(void **state)
+static void half_undone_is_discarded(const recover_scene *scene, co_phase phase, const char *classification)
 {
-    recover_scene *scene = *state;
     sluice_error err = {0};
     pf_volume *volume = st_graph_volume(scene->graph);
     pf_file *file = NULL;
@@ -361,18 +360,29 @@ static void an_unconfirmed_intent_is_undone_and_discarded(void **state)
     intent.effects[0] = (ad_effect){.kind = AD_EFFECT_MOVE, .from = "cache/a", .to = "cache/b"};
     intent.effects[1] = (ad_effect){.kind = AD_EFFECT_MOVE, .from = "cache/c", .to = "cache/d"};
     intent.scope.visible = true;
-    (void)leave(scene, &intent, CO_PHASE_ARMED);
-    /* the first effect was applied, the second was not */
+    (void)leave(scene, &intent, phase);
+    /* the first effect stands, the second does not */
     ASSERT_OK(pf_create(volume, "cache/b", &file, &err));
     ASSERT_OK(pf_close(file, &err));
     ASSERT_OK(pf_create(volume, "cache/c", &file, &err));
     ASSERT_OK(pf_close(file, &err));
     die_found found = {true, intent.scope.commit};
-    expect_one(scene, &found, "unconfirmed", "undo", CO_OUTCOME_DISCARDED);
+    expect_one(scene, &found, classification, "undo", CO_OUTCOME_DISCARDED);
     ASSERT_OK(pf_stat_path(volume, "cache/a", &stat, &err));
     ASSERT_OK(pf_stat_path(volume, "cache/c", &stat, &err));
     assert_int_equal(pf_stat_path(volume, "cache/b", &stat, NULL), SLUICE_NOT_FOUND);
     co_intent_free(&intent);
+}
+
+static void an_unconfirmed_intent_is_undone_and_discarded(void **state)
+{
+    half_undone_is_discarded(*state, CO_PHASE_ARMED, "unconfirmed");
+}
+
+/* Its owner gave up: it undid what it had confirmed, and died before it retired. */
+static void a_confirmed_intent_that_was_being_undone_is_discarded(void **state)
+{
+    half_undone_is_discarded(*state, CO_PHASE_CONFIRMED, "invalid");
 }
 
 static void damage_slot(const recover_scene *scene, uint32_t number, bool scope)
@@ -620,6 +630,7 @@ int main(void)
         TEST(an_intent_of_a_branch_that_is_gone_is_discarded),
         TEST(an_intent_of_an_earlier_branch_of_the_same_name_is_discarded),
         TEST(an_unconfirmed_intent_is_undone_and_discarded),
+        TEST(a_confirmed_intent_that_was_being_undone_is_discarded),
         TEST(a_damaged_intent_blocks_only_what_it_overlaps),
         TEST(more_damaged_intents_than_slots_leave_slots_for_others),
         TEST(an_intent_without_a_readable_scope_stops_collection_but_no_writer),
