@@ -53,7 +53,8 @@ static sluice_status put_fold(const st_fold *fold, pf_buffer *buffer, sluice_err
     fold_head head;
     sluice_status status;
     memset(&head, 0, sizeof head);
-    PF_GOTO(status, done, st_edit_encode(&fold->made, &made, err));
+    if (fold->made.add_count > 0) /* a fold that moved no rows has made nothing */
+        PF_GOTO(status, done, st_edit_encode(&fold->made, &made, err));
     head.table = fold->table;
     head.bytes_in = fold->bytes_in;
     head.bytes_out = fold->bytes_out;
@@ -205,7 +206,8 @@ static sluice_status get_fold(cursor *from, st_fold *fold, sluice_error *err)
     PF_TRY(status);
     if (head.made_length > from->left)
         return pf_fail(err, SLUICE_INTERNAL, "a write in the region ends too early");
-    PF_TRY(st_edit_decode(from->at, (size_t)head.made_length, &fold->made, err));
+    if (head.made_length > 0)
+        PF_TRY(st_edit_decode(from->at, (size_t)head.made_length, &fold->made, err));
     from->at += head.made_length;
     from->left -= (size_t)head.made_length;
     return SLUICE_OK;
