@@ -12,33 +12,8 @@ static const cli_option jobs_options[JOBS_OPTIONS] = {
     [JOBS_SOCKET] = {"socket", 0, CLI_TEXT, "PATH", "of the supervisor (default: SLUICE_SOCKET)"},
 };
 
-static const char *text_of(const st_node *object, const char *name)
-{
-    const st_node *node = st_node_member(object, name);
-    return node && (node->kind == ST_NODE_STRING || node->kind == ST_NODE_NUMBER) ? node->text : "";
-}
-
 static const char *const columns[] = {"job", "graph", "command", "state", "attempts", "waited_seconds", "seconds"};
 #define COLUMNS (sizeof columns / sizeof columns[0])
-
-static sluice_status print_table(cli_run *run, const st_node *jobs, sluice_error *err)
-{
-    cli_table table = {0};
-    sluice_status status;
-    PF_GOTO(status, done, cli_table_begin(run->out, COLUMNS, &table, err));
-    for (uint32_t i = 4; i < COLUMNS; i++)
-        cli_table_right(&table, i);
-    for (uint32_t i = 0; i < COLUMNS; i++)
-        PF_GOTO(status, done, cli_table_text(&table, columns[i], err));
-    for (const st_node *job = jobs->first; job; job = job->next) {
-        for (uint32_t i = 0; i < COLUMNS; i++)
-            PF_GOTO(status, done, cli_table_text(&table, text_of(job, columns[i]), err));
-    }
-    status = cli_table_end(&table, err);
-done:
-    cli_table_free(&table);
-    return status;
-}
 
 static void put_members(st_json *json, const st_node *object)
 {
@@ -81,7 +56,7 @@ static sluice_status run_jobs(cli_run *run, sluice_error *err)
         goto done;
     }
     if (!run->arguments.json)
-        status = print_table(run, jobs, err);
+        status = cli_print_nodes(run, jobs, columns, COLUMNS, 4, err);
     for (const st_node *job = jobs->first; run->arguments.json && job && status == SLUICE_OK; job = job->next)
         status = print_job(run, job, err);
 done:
@@ -109,7 +84,7 @@ static sluice_status run_cancel(cli_run *run, sluice_error *err)
     PF_GOTO(status, done, co_call_ask(call, "cancel", (const char *)params.data, &tree, &result, err));
     status = run->arguments.json
                  ? print_job(run, result, err)
-                 : cli_print(run, err, "job %s: %s\n", text_of(result, "job"), text_of(result, "state"));
+                 : cli_print(run, err, "job %s: %s\n", cli_node_text(result, "job"), cli_node_text(result, "state"));
 done:
     pf_buffer_free(&params);
     st_tree_free(tree);

@@ -17,34 +17,9 @@ static const cli_option top_options[TOP_OPTIONS] = {
 
 #define PAUSE_MS 1000
 
-static const char *text_of(const st_node *object, const char *name)
-{
-    const st_node *node = st_node_member(object, name);
-    return node && (node->kind == ST_NODE_STRING || node->kind == ST_NODE_NUMBER) ? node->text : "";
-}
-
 static const char *const columns[] = {"number", "name",   "state",   "queued",   "running",
                                       "done",   "failed", "refused", "restarts", "seconds_mean"};
 #define COLUMNS (sizeof columns / sizeof columns[0])
-
-static sluice_status print_graphs(cli_run *run, const st_node *graphs, sluice_error *err)
-{
-    cli_table table = {0};
-    sluice_status status;
-    PF_GOTO(status, done, cli_table_begin(run->out, COLUMNS, &table, err));
-    for (uint32_t i = 3; i < COLUMNS; i++)
-        cli_table_right(&table, i);
-    for (uint32_t i = 0; i < COLUMNS; i++)
-        PF_GOTO(status, done, cli_table_text(&table, columns[i], err));
-    for (const st_node *graph = graphs ? graphs->first : NULL; graph; graph = graph->next) {
-        for (uint32_t i = 0; i < COLUMNS; i++)
-            PF_GOTO(status, done, cli_table_text(&table, text_of(graph, columns[i]), err));
-    }
-    status = cli_table_end(&table, err);
-done:
-    cli_table_free(&table);
-    return status;
-}
 
 static sluice_status look(cli_run *run, co_call *call, bool terminal, sluice_error *err)
 {
@@ -56,10 +31,11 @@ static sluice_status look(cli_run *run, co_call *call, bool terminal, sluice_err
         PF_GOTO(status, done, cli_print(run, err, "\033[H\033[J"));
     PF_GOTO(status, done,
             cli_print(run, err, "sluice %s, %s for %s s, process %s: %s of %s workers busy, %s clients\n\n",
-                      text_of(result, "version"), text_of(result, "state"), text_of(result, "seconds"),
-                      text_of(result, "pid"), text_of(result, "workers_busy"), text_of(result, "workers"),
-                      text_of(result, "connections")));
-    PF_GOTO(status, done, print_graphs(run, st_node_member(result, "graphs"), err));
+                      cli_node_text(result, "version"), cli_node_text(result, "state"),
+                      cli_node_text(result, "seconds"), cli_node_text(result, "pid"),
+                      cli_node_text(result, "workers_busy"), cli_node_text(result, "workers"),
+                      cli_node_text(result, "connections")));
+    PF_GOTO(status, done, cli_print_nodes(run, st_node_member(result, "graphs"), columns, COLUMNS, 3, err));
     status = pf_output_flush(run->out, err);
 done:
     st_tree_free(tree);

@@ -293,3 +293,31 @@ static int run_task(co_host_task *task)
 
 const co_host_program cli_host_program = {
     .commands = commands, .command_count = sizeof commands / sizeof commands[0], .run = run_task};
+
+/* ---- answers ---- */
+
+const char *cli_node_text(const st_node *object, const char *name)
+{
+    const st_node *node = st_node_member(object, name);
+    return node && (node->kind == ST_NODE_STRING || node->kind == ST_NODE_NUMBER) ? node->text : "";
+}
+
+sluice_status cli_print_nodes(cli_run *run, const st_node *list, const char *const *columns, uint32_t count,
+                              uint32_t right, sluice_error *err)
+{
+    cli_table table = {0};
+    sluice_status status;
+    PF_GOTO(status, done, cli_table_begin(run->out, count, &table, err));
+    for (uint32_t i = right; i < count; i++)
+        cli_table_right(&table, i);
+    for (uint32_t i = 0; i < count; i++)
+        PF_GOTO(status, done, cli_table_text(&table, columns[i], err));
+    for (const st_node *object = list ? list->first : NULL; object; object = object->next) {
+        for (uint32_t i = 0; i < count; i++)
+            PF_GOTO(status, done, cli_table_text(&table, cli_node_text(object, columns[i]), err));
+    }
+    status = cli_table_end(&table, err);
+done:
+    cli_table_free(&table);
+    return status;
+}

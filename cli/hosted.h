@@ -16,6 +16,11 @@ char *cli_find_socket(const char *graph, bool *ret_hinted);
 /* Connects for a command about a supervisor itself: at `socket`, else at the one of `graph` (NULL: SLUICE_SOCKET). */
 sluice_status cli_connect(const cli_run *run, const char *socket, const char *graph, co_call **ret_call,
                           sluice_error *err);
+/* A member of its answer as text: "" when it is absent, or neither a string nor a number. */
+const char *cli_node_text(const st_node *object, const char *name);
+/* A table of these members of each object of a list (NULL: empty); to the right from column `right` on. */
+sluice_status cli_print_nodes(cli_run *run, const st_node *list, const char *const *columns, uint32_t count,
+                              uint32_t right, sluice_error *err);
 /* Runs the command by way of a supervisor when one hosts its graph: then run->served is set, and its output is printed.
  */
 sluice_status cli_serve_elsewhere(cli_run *run, char *const *words, uint32_t count, sluice_error *err);

@@ -57,13 +57,6 @@ done:
     return status;
 }
 
-static sluice_status remove_if_there(pf_volume *volume, const char *path, sluice_error *err)
-{
-    sluice_error local = {0};
-    sluice_status status = pf_remove(volume, path, &local);
-    return status == SLUICE_OK || status == SLUICE_NOT_FOUND ? SLUICE_OK : hand_on(&local, err);
-}
-
 static sluice_status copy_file(co_backup_job *job, const char *path, sluice_error *err)
 {
     pf_stat here, there;
@@ -81,7 +74,7 @@ static sluice_status copy_file(co_backup_job *job, const char *path, sluice_erro
         PF_TRY(pf_remove(job->to, path, err));
     else if (status != SLUICE_NOT_FOUND)
         return hand_on(&local, err);
-    PF_TRY(remove_if_there(job->to, COPY_NAME, err));
+    PF_TRY(pf_remove_if_there(job->to, COPY_NAME, err));
     PF_TRY(write_copy(job, path, here.size, err));
     PF_TRY(pf_publish(job->to, COPY_NAME, path, err));
     job->report->files++;

@@ -149,19 +149,23 @@ static void kill_by_pid(co_supervisor *supervisor, int32_t pid)
     }
 }
 
+bool co_latch_is_stuck(co_latch_watch *watched, int64_t now)
+{
+    int32_t owner = lk_latch_owner(watched->latch);
+    uint64_t holds = watched->latch->holds;
+    if (owner != 0 && owner == watched->owner && holds == watched->holds)
+        return now - watched->since_ns > CO_STUCK_LATCH_MS * INT64_C(1000000);
+    watched->owner = owner;
+    watched->holds = holds;
+    watched->since_ns = now;
+    return false;
+}
+
 void co_watch_latches(co_supervisor *supervisor)
 {
     int64_t now = pf_monotonic_ns();
     for (size_t i = 0; i < sizeof supervisor->latches / sizeof supervisor->latches[0]; i++) {
-        co_latch_watch *watched = &supervisor->latches[i];
-        int32_t owner = lk_latch_owner(watched->latch);
-        uint64_t holds = watched->latch->holds;
-        if (owner == 0 || owner != watched->owner || holds != watched->holds) {
-            watched->owner = owner;
-            watched->holds = holds;
-            watched->since_ns = now;
-        } else if (now - watched->since_ns > CO_STUCK_LATCH_MS * INT64_C(1000000)) {
-            kill_by_pid(supervisor, owner);
-        }
+        if (co_latch_is_stuck(&supervisor->latches[i], now))
+            kill_by_pid(supervisor, supervisor->latches[i].owner);
     }
 }

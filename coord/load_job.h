@@ -211,6 +211,8 @@ sluice_status load_plan_begin(load_job *job, st_snapshot *base, const pf_id *com
 void load_plan_drop(load_job *job);
 sluice_status load_plan_get(load_job *job, sluice_error *err); /* a task's: the newest plan there is */
 sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err);
+/* What the check finds, as the task's result: a list of this name. */
+sluice_status load_list_events(load_job *job, wk_probe_run run, const char *name, sluice_error *err);
 /* What is to be checked under this plan, once that is known. */
 sluice_status load_probes_make(load_job *job, sluice_error *err);
 /* Runs all probes; a strict load's least fault of them and of the rows ends it. */

@@ -29,27 +29,6 @@ static sluice_status make_probes(const load_job *job, wk_probe **ret_probes, uin
     return SLUICE_OK;
 }
 
-static sluice_status add_event(void *context, const wk_event *event, sluice_error *err)
-{
-    return wk_events_add(context, event, err);
-}
-
-static sluice_status list_passed(load_job *job, wk_probe_run run, const char *name, sluice_error *err)
-{
-    wk_events events;
-
-    PF_TRY(wk_events_begin(&job->spool, name, &events, err));
-    run.each = add_event;
-    run.context = &events;
-    sluice_status status = wk_probe_check(&run, err);
-    if (status != SLUICE_OK) {
-        wk_events_abandon(&events);
-        return status;
-    }
-    PF_TRY(wk_events_end(&events, err));
-    return PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
-}
-
 sluice_status load_last_task(load_job *job, uint32_t task, sluice_error *err)
 {
     char name[WK_SPOOL_NAME];
@@ -73,7 +52,7 @@ sluice_status load_last_task(load_job *job, uint32_t task, sluice_error *err)
             run.probe = &probes[i];
             run.number = i;
             run.range = wk_probe_range(wk_probe_ranges(run.probe), at);
-            status = list_passed(job, run, name, err);
+            status = load_list_events(job, run, name, err);
             break;
         }
 done:

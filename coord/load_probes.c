@@ -305,18 +305,10 @@ static sluice_status add_event(void *context, const wk_event *event, sluice_erro
     return wk_events_add(context, event, err);
 }
 
-/* A skipping load keeps every refused row. */
-static sluice_status skip_check(load_job *job, wk_probe_run run, uint32_t rule, const char *name, sluice_error *err)
+sluice_status load_list_events(load_job *job, wk_probe_run run, const char *name, sluice_error *err)
 {
     wk_events events;
-    wk_catalogue rows;
-    bool whole = false;
 
-    PF_TRY(load_dead_get(job, rule, &whole, err));
-    if (!whole)
-        return SLUICE_OK;
-    if (load_judges_whole(job))
-        PF_TRY(load_whole_run_of(job, &run, &rows, err));
     PF_TRY(wk_events_begin(&job->spool, name, &events, err));
     run.each = add_event;
     run.context = &events;
@@ -327,6 +319,20 @@ static sluice_status skip_check(load_job *job, wk_probe_run run, uint32_t rule, 
     }
     PF_TRY(wk_events_end(&events, err));
     return PF_FAILPOINT(LOAD_AFTER_TASK_RESULT, err);
+}
+
+/* A skipping load keeps every refused row. */
+static sluice_status skip_check(load_job *job, wk_probe_run run, uint32_t rule, const char *name, sluice_error *err)
+{
+    wk_catalogue rows;
+    bool whole = false;
+
+    PF_TRY(load_dead_get(job, rule, &whole, err));
+    if (!whole)
+        return SLUICE_OK;
+    if (load_judges_whole(job))
+        PF_TRY(load_whole_run_of(job, &run, &rows, err));
+    return load_list_events(job, run, name, err);
 }
 
 sluice_status load_probe_task(load_job *job, uint32_t phase, uint32_t task, sluice_error *err)

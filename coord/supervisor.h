@@ -54,6 +54,8 @@ typedef struct co_latch_watch { /* the same holder in the same hold, since when 
     uint64_t holds;
     int64_t since_ns;
 } co_latch_watch;
+/* Has the same holder been in the same hold for too long? Then watched->owner is stopped. Asked now and then. */
+bool co_latch_is_stuck(co_latch_watch *watched, int64_t now);
 
 typedef struct co_supervisor {
     const wk_job *job;

@@ -215,6 +215,17 @@ sluice_status pf_make_folder(pf_volume *volume, const char *path, sluice_error *
     return volume->ops->make_folder(volume, path, err);
 }
 
+sluice_status pf_remove_if_there(pf_volume *volume, const char *path, sluice_error *err)
+{
+    sluice_error local = {0};
+    sluice_status status = pf_remove(volume, path, &local);
+    if (status == SLUICE_OK || status == SLUICE_NOT_FOUND)
+        return SLUICE_OK;
+    if (err)
+        *err = local;
+    return status;
+}
+
 sluice_status pf_remove_folder(pf_volume *volume, const char *path, sluice_error *err)
 {
     PF_TRY(check_path(path, err));

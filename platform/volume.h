@@ -89,7 +89,8 @@ sluice_status pf_open(pf_volume *volume, const char *path, pf_access access, pf_
 /* Renames without replacing, within one volume: ALREADY_EXISTS when `to` is there, NOT_FOUND when `from` is not.
  * Durable only after pf_sync_dir of both folders. */
 sluice_status pf_publish(pf_volume *volume, const char *from, const char *to, sluice_error *err);
-sluice_status pf_remove(pf_volume *volume, const char *path, sluice_error *err);      /* a file */
+sluice_status pf_remove(pf_volume *volume, const char *path, sluice_error *err); /* a file */
+sluice_status pf_remove_if_there(pf_volume *volume, const char *path, sluice_error *err);
 sluice_status pf_make_folder(pf_volume *volume, const char *path, sluice_error *err); /* ALREADY_EXISTS when there */
 /* An empty one; ALREADY_EXISTS when something is in it. */
 sluice_status pf_remove_folder(pf_volume *volume, const char *path, sluice_error *err);

@@ -12,13 +12,12 @@
 #include "shm/gate_table.h"
 #include "shm/publish_queue.h"
 
-#define SEATS_LEAST    4u
-#define SEATS_MOST     64u
-#define TASKS          1u /* standing runners have no pool */
-#define GATES          256u
-#define HOLDS          128u
-#define SLICE          32768u
-#define STUCK_LATCH_MS 2000
+#define SEATS_LEAST 4u
+#define SEATS_MOST  64u
+#define TASKS       1u /* standing runners have no pool */
+#define GATES       256u
+#define HOLDS       128u
+#define SLICE       32768u
 
 static sluice_status make(host_graph *graph, sluice_error *err)
 {
@@ -107,20 +106,6 @@ static bool anybody_seated(host_server *host, const host_graph *graph, bool kill
     return any;
 }
 
-/* The same holder in the same hold for too long: it is stopped, and everybody of the graph waits for it. */
-static void watch_latch(host_server *host, const host_graph *graph, co_latch_watch *watched, int64_t now)
-{
-    int32_t owner = lk_latch_owner(watched->latch);
-    uint64_t holds = watched->latch->holds;
-    if (owner == 0 || owner != watched->owner || holds != watched->holds) {
-        watched->owner = owner;
-        watched->holds = holds;
-        watched->since_ns = now;
-    } else if (now - watched->since_ns > STUCK_LATCH_MS * INT64_C(1000000)) {
-        kill_by_pid(host, graph, owner);
-    }
-}
-
 void host_regions_tick(host_server *host, int64_t now)
 {
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
@@ -133,8 +118,11 @@ void host_regions_tick(host_server *host, int64_t now)
             }
             continue;
         }
-        for (unsigned i = 0; i < sizeof graph->latches / sizeof graph->latches[0]; i++)
-            watch_latch(host, graph, &graph->latches[i], now);
+        /* A holder that is stopped: everybody of the graph waits for it. */
+        for (unsigned i = 0; i < sizeof graph->latches / sizeof graph->latches[0]; i++) {
+            if (co_latch_is_stuck(&graph->latches[i], now))
+                kill_by_pid(host, graph, graph->latches[i].owner);
+        }
     }
 }
 

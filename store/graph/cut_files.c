@@ -25,25 +25,14 @@ sluice_status st_cut_read(pf_volume *volume, const char *file, st_cut *ret_cut, 
     return status;
 }
 
-static sluice_status remove_if_there(pf_volume *volume, const char *path, sluice_error *err)
-{
-    sluice_error local = {0};
-    sluice_status status = pf_remove(volume, path, &local);
-    if (status == SLUICE_OK || status == SLUICE_NOT_FOUND)
-        return SLUICE_OK;
-    if (err)
-        *err = local;
-    return status;
-}
-
 sluice_status st_cut_write(pf_volume *volume, const char *file, const st_cut *cut, sluice_error *err)
 {
     pf_buffer bytes = {0};
     sluice_status status;
     PF_GOTO(status, done, st_cut_encode(cut, &bytes, err));
-    PF_GOTO(status, done, remove_if_there(volume, IN_THE_MAKING, err));
+    PF_GOTO(status, done, pf_remove_if_there(volume, IN_THE_MAKING, err));
     PF_GOTO(status, done, st_make_file(volume, IN_THE_MAKING, bytes.data, bytes.length, err));
-    PF_GOTO(status, done, remove_if_there(volume, file, err));
+    PF_GOTO(status, done, pf_remove_if_there(volume, file, err));
     PF_GOTO(status, done, pf_publish(volume, IN_THE_MAKING, file, err));
     status = pf_sync_dir(volume, "", err);
 done:
@@ -53,7 +42,7 @@ done:
 
 sluice_status st_cut_remove(pf_volume *volume, const char *file, sluice_error *err)
 {
-    PF_TRY(remove_if_there(volume, file, err));
+    PF_TRY(pf_remove_if_there(volume, file, err));
     return pf_sync_dir(volume, "", err);
 }
 
@@ -99,7 +88,7 @@ static sluice_status write_ref(pf_volume *volume, const st_cut_ref *ref, sluice_
     bool same = status == SLUICE_OK && st_document_read(volume, path, ST_BACKUP_MAX, &now, NULL) == SLUICE_OK &&
                 now.length == bytes.length && memcmp(now.data, bytes.data, now.length) == 0;
     if (status == SLUICE_OK && !same)
-        status = remove_if_there(volume, path, err);
+        status = pf_remove_if_there(volume, path, err);
     if (status == SLUICE_OK && !same)
         status = st_make_file(volume, path, bytes.data, bytes.length, err);
     pf_buffer_free(&bytes);
@@ -115,7 +104,7 @@ sluice_status st_cut_write_refs(pf_volume *volume, const st_cut *cut, sluice_err
     PF_GOTO(status, done, pf_list(volume, ST_REFS_FOLDER, note_stray, &files, err));
     for (uint32_t i = 0; i < files.count; i++) {
         (void)snprintf(path, sizeof(path), ST_REFS_FOLDER "/%s", files.stray[i]);
-        PF_GOTO(status, done, remove_if_there(volume, path, err));
+        PF_GOTO(status, done, pf_remove_if_there(volume, path, err));
     }
     for (uint32_t i = 0; i < cut->ref_count; i++)
         PF_GOTO(status, done, write_ref(volume, &cut->refs[i], err));
@@ -175,7 +164,7 @@ sluice_status st_backup_make_layout(pf_volume *from, pf_volume *to, sluice_error
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
         PF_TRY(st_remove_tree(to, folders[i], err));
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        PF_TRY(remove_if_there(to, files[i], err));
+        PF_TRY(pf_remove_if_there(to, files[i], err));
     PF_TRY(st_layout_make(to, err));
     PF_TRY(pf_remove_folder(to, ST_CONTROL_FOLDER, err)); /* the copy of its log makes it */
     PF_GOTO(status, done, st_document_read(from, ST_INFO_FILE, ST_BACKUP_MAX, &info, err));
@@ -198,7 +187,7 @@ sluice_status st_backup_make_locks(pf_volume *to, sluice_error *err)
 
 sluice_status st_backup_publish(pf_volume *to, sluice_error *err)
 {
-    PF_TRY(remove_if_there(to, IN_THE_MAKING, err));
+    PF_TRY(pf_remove_if_there(to, IN_THE_MAKING, err));
     PF_TRY(st_make_file(to, IN_THE_MAKING, ST_FORMAT_TEXT, sizeof(ST_FORMAT_TEXT) - 1, err));
     PF_TRY(pf_sync_dir(to, "", err)); /* everything else before it */
     PF_TRY(pf_publish(to, IN_THE_MAKING, ST_FORMAT_FILE, err));

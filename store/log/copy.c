@@ -24,17 +24,6 @@ static void join(const char *folder, const char *name, char path[128])
     PF_ALWAYS(length > 0 && length < 128);
 }
 
-static sluice_status remove_if_there(pf_volume *volume, const char *path, sluice_error *err)
-{
-    sluice_error local = {0};
-    sluice_status status = pf_remove(volume, path, &local);
-    if (status == SLUICE_OK || status == SLUICE_NOT_FOUND)
-        return SLUICE_OK;
-    if (err)
-        *err = local;
-    return status;
-}
-
 /* ---- looking ---- */
 
 st_log_cut st_log_cut_of(const st_log *log)
@@ -138,7 +127,7 @@ static sluice_status copy_lineage(const st_log *log, uint64_t number, pf_volume 
         copied->reused_bytes += there.size;
         goto done;
     }
-    PF_GOTO(status, done, remove_if_there(to, next, err));
+    PF_GOTO(status, done, pf_remove_if_there(to, next, err));
     PF_GOTO(status, done, pf_create(to, next, &file, err));
     PF_GOTO(status, done, copy_range(from, file, 0, stat.size, err));
     PF_GOTO(status, done, pf_sync(file, err));
@@ -180,7 +169,7 @@ static sluice_status copy_segment(const st_segment *segment, pf_volume *to, cons
         }
         PF_TRY(pf_open(to, path, PF_WRITE, &file, err));
     } else {
-        PF_TRY(remove_if_there(to, path, err));
+        PF_TRY(pf_remove_if_there(to, path, err));
         PF_TRY(pf_create(to, path, &file, err));
         PF_GOTO(status, done, pf_zero_fill(file, segment->size, err));
     }
@@ -261,7 +250,7 @@ static sluice_status write_mark(pf_volume *volume, const char *folder, const st_
 {
     char path[128];
     join(folder, "acknowledged", path);
-    PF_TRY(remove_if_there(volume, path, err));
+    PF_TRY(pf_remove_if_there(volume, path, err));
     return st_mark_make(volume, folder, mark, err);
 }
 
@@ -331,7 +320,7 @@ sluice_status st_log_put_back(pf_volume *volume, const char *folder, const st_lo
     }
     PF_GOTO(status, done, clear_rest(segment.file, segment.end, segment.size, err));
     join(folder, "CURRENT", path);
-    PF_GOTO(status, done, remove_if_there(volume, path, err));
+    PF_GOTO(status, done, pf_remove_if_there(volume, path, err));
     PF_GOTO(status, done, st_current_make(volume, folder, &current, err));
     PF_GOTO(status, done, write_mark(volume, folder, &mark, err));
     status = pf_sync_dir(volume, folder, err);
