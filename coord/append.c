@@ -6,6 +6,7 @@
  * durable step; before it nothing stands, after it the chain says what happened.
  */
 #include "coord/append.h"
+#include "coord/epoch.h"
 #include "platform/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,17 +50,6 @@ sluice_status co_make_reliable(st_graph *graph, st_log *log, sluice_error *err)
         return status;
     }
     return st_log_settle(log, err);
-}
-
-static sluice_status check_epoch(co_append *append, sluice_error *err)
-{
-    st_control control = {0};
-    if (!append->epoch)
-        return SLUICE_OK;
-    PF_TRY(st_control_read(append->graph, &control, err));
-    bool is_void = st_control_is_voided(&control, append->epoch);
-    st_control_free(&control);
-    return is_void ? pf_fail(err, SLUICE_FENCED, "this process's epoch was voided") : SLUICE_OK;
 }
 
 static sluice_status check_object(void *context, const char *path, sluice_error *err)
@@ -193,7 +183,8 @@ sluice_status co_append_deltas(co_append *append, sluice_error *err)
     append->outcome = ST_APPEND_NOT;
     append->tried = append->needs_block = false;
     append->object_missing = false;
-    PF_TRY(check_epoch(append, err));
+    if (append->epoch)
+        PF_TRY(co_epoch_check(append->graph, append->epoch, err));
     PF_TRY(lk_take(append->graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_SHARED, append->deadline, err));
     sluice_status status;
     PF_GOTO(status, done, check_objects(append, err));

@@ -144,7 +144,8 @@ static sluice_status take_outcome(const co_supervisor *supervisor, void *result,
 }
 
 /* One region's life. *ret_damaged: the job is to be conducted again, in a new one. */
-static sluice_status run_in_region(co_supervisor *supervisor, void *result, bool *ret_damaged, sluice_error *err)
+static sluice_status run_in_region(co_supervisor *supervisor, void *result, bool *ret_damaged, pf_id *ret_epoch,
+                                   sluice_error *err)
 {
     bool in_child = false;
     wk_place place;
@@ -162,6 +163,7 @@ static sluice_status run_in_region(co_supervisor *supervisor, void *result, bool
         show_progress(supervisor);
         status = take_outcome(supervisor, result, err);
     }
+    *ret_epoch = supervisor->region.header->epoch;
     if (!co_seats_taken(supervisor))
         free_region(supervisor);
     return status;
@@ -171,9 +173,11 @@ static sluice_status run_job(co_supervisor *supervisor, void *result, sluice_err
 {
     for (unsigned regions = 0; regions < CO_REGIONS_MAX; regions++) {
         bool damaged = false;
-        PF_TRY(run_in_region(supervisor, result, &damaged, err));
+        pf_id epoch;
+        PF_TRY(run_in_region(supervisor, result, &damaged, &epoch, err));
         if (!damaged)
             return SLUICE_OK;
+        supervisor->given_up[supervisor->given_up_count++] = epoch;
     }
     return pf_fail(err, SLUICE_INTERNAL, "the job damaged the shared region %u times", CO_REGIONS_MAX);
 }

@@ -20,6 +20,8 @@ static void become_worker(co_supervisor *supervisor, const co_seat *seat, wk_pla
                             .job = supervisor->job,
                             .workers = supervisor->seat_count,
                             .memory = supervisor->options->share,
+                            .given_up = supervisor->given_up,
+                            .given_up_count = supervisor->given_up_count,
                             .bell = pf_watch_bell(supervisor->watch),
                             .death_pipe = supervisor->pipe.worker};
 }

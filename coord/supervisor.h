@@ -74,6 +74,8 @@ typedef struct co_supervisor {
     wk_progress shown;
     uint64_t memory_peak;
     co_latch_watch latches[3];
+    pf_id given_up[CO_REGIONS_MAX]; /* the epochs of damaged regions */
+    uint32_t given_up_count;
     co_seat seats[SHM_WORKERS_MAX];
 } co_supervisor;
 

@@ -7,6 +7,7 @@
  * could not be read again, or when an armed intent is left to recovery.
  */
 #include "coord/append.h"
+#include "coord/epoch.h"
 #include "coord/run.h"
 #include "platform/check.h"
 #include <stdio.h>
@@ -258,6 +259,8 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     run.write.plan_number = (uint32_t)pf_random_u64() & 0x7fffff00u;
 
     sluice_status status = lk_lockfile_open(run.volume, "locks/graph", &run.graph_locks, err);
+    if (status == SLUICE_OK)
+        status = co_epochs_void(graph, executor, co_run_deadline(&run), err);
     if (status == SLUICE_OK)
         status = drive(&run, err);
     if (status == SLUICE_OK) {

@@ -46,7 +46,10 @@ sluice_status sluice_create(const char *path, const char *schema, size_t length,
     sluice_status status = st_graph_init(path, parsed, modes[mode], &id, err);
     st_schema_free(parsed);
     PF_TRY(status);
-    return sluice_open(path, SLUICE_WRITE, ret_graph, err);
+    status = sluice_open(path, SLUICE_WRITE, ret_graph, err);
+    if (status != SLUICE_OK && err) /* it stands, though it could not be opened */
+        err->committed = err->acknowledged = SLUICE_TRUE;
+    return status;
 }
 
 void sluice_close(sluice_graph *graph)

@@ -16,9 +16,11 @@ typedef struct wk_place { /* what a forked worker finds */
     shm_token token;
     const wk_job *job;
     unsigned workers;
-    uint64_t memory; /* bytes that it is bound to; 0: no bound */
-    int bell;        /* rung when the job has ended */
-    int death_pipe;  /* end-of-file: the supervisor is gone */
+    uint64_t memory;       /* bytes that it is bound to; 0: no bound */
+    const pf_id *given_up; /* the epochs of damaged regions before this one */
+    uint32_t given_up_count;
+    int bell;       /* rung when the job has ended */
+    int death_pipe; /* end-of-file: the supervisor is gone */
 } wk_place;
 
 enum { /* exit statuses, for the supervisor */

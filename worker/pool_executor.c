@@ -119,6 +119,8 @@ void wk_make_executor(wk_worker *worker)
                                      .gates = &worker->gates,
                                      .publisher = &worker->publisher,
                                      .epoch = worker->region->header->epoch,
+                                     .given_up = worker->place->given_up,
+                                     .given_up_count = worker->place->given_up_count,
                                      .allowed = is_allowed,
                                      .cancelled = is_cancelled};
 }

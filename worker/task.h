@@ -42,7 +42,9 @@ typedef struct wk_executor {
     const lk_gate_hooks *gates;                                    /* NULL without a region */
     const struct shm_publisher *publisher; /* this worker at the region's publish queue; NULL: publishes alone */
     pf_id epoch;                           /* the region's random id; a fresh one without a region */
-    bool (*allowed)(void *context);        /* the fence check of this process's owner token; NULL: always */
+    const pf_id *given_up;                 /* of the damaged regions before this one: to be voided */
+    uint32_t given_up_count;
+    bool (*allowed)(void *context); /* the fence check of this process's owner token; NULL: always */
     /* Has the user taken the job back (SIGINT)? Asked between steps until the write is armed or enters its publish; a
      * yes ends it with CANCELLED and nothing changed. Later it is not asked any more: the write ends normally. NULL:
      * never. */

@@ -47,6 +47,7 @@
 #define HOST_HELD_MAX        512u                  /* descriptors that the jobs of one graph hold */
 #define HOST_ENDED_KEPT      256u                  /* jobs whose end is remembered */
 #define HOST_RUNNERS_MAX     512u
+#define HOST_GIVEN_UP_MAX    4u /* epochs of a graph's damaged regions that the next one voids */
 #define HOST_TICK_MS         200
 #define HOST_TAKEOVER_MS     2000 /* for the last process of a supervisor that was killed to end */
 #define HOST_CRASHES_MAX     5u   /* of one job's runners */
@@ -130,6 +131,8 @@ struct host_graph {
     shm_region region;  /* of its standing runners, when seats > 0 */
     uint32_t seats;
     bool seat_taken[SHM_WORKERS_MAX];
+    pf_id given_up[HOST_GIVEN_UP_MAX]; /* epochs of damaged regions, the newest */
+    uint32_t given_up_count;
     co_latch_watch latches[2];
     host_job *queue; /* waiting, first in first out */
     uint32_t queued, running;
@@ -343,6 +346,8 @@ typedef struct host_place {
     bool stays;
     shm_region *region; /* of a runner that stays */
     shm_token token;
+    const pf_id *given_up; /* the epochs of damaged regions before this one */
+    uint32_t given_up_count;
 } host_place;
 /* The whole life of a runner; returns its exit status. */
 int host_work(const host_place *place);

@@ -11,6 +11,7 @@
 #include "platform/check.h"
 #include "shm/gate_table.h"
 #include "shm/publish_queue.h"
+#include <string.h>
 
 #define SEATS_LEAST 4u
 #define SEATS_MOST  64u
@@ -106,6 +107,13 @@ static bool anybody_seated(host_server *host, const host_graph *graph, bool kill
     return any;
 }
 
+static void note_given_up(host_graph *graph)
+{
+    if (graph->given_up_count == HOST_GIVEN_UP_MAX)
+        memmove(graph->given_up, graph->given_up + 1, --graph->given_up_count * sizeof graph->given_up[0]);
+    graph->given_up[graph->given_up_count++] = graph->region.header->epoch;
+}
+
 void host_regions_tick(host_server *host, int64_t now)
 {
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
@@ -114,6 +122,7 @@ void host_regions_tick(host_server *host, int64_t now)
         if (host_region_is_damaged(graph)) {
             if (!anybody_seated(host, graph, true)) {
                 host_log("error", "region-made-anew", "graph=%u", graph->number);
+                note_given_up(graph);
                 host_region_free(graph);
             }
             continue;

@@ -41,7 +41,9 @@ static _Noreturn void become_runner(host_server *host, const host_runner *runner
                               .channel = far[0],
                               .stays = runner->stays,
                               .region = runner->seated ? &runner->graph->region : NULL,
-                              .token = runner->token};
+                              .token = runner->token,
+                              .given_up = runner->graph->given_up,
+                              .given_up_count = runner->graph->given_up_count};
     host_regions_leave(host, runner->seated ? runner->graph : NULL);
     if (pf_descriptor_become(far[1], 1, NULL) != SLUICE_OK || pf_descriptor_become(far[2], 2, NULL) != SLUICE_OK)
         pf_leave(1);

@@ -102,6 +102,8 @@ static void open_graph(work_state *worker)
                                      .gates = &worker->gates,
                                      .publisher = &worker->publisher,
                                      .epoch = worker->place->region->header->epoch,
+                                     .given_up = worker->place->given_up,
+                                     .given_up_count = worker->place->given_up_count,
                                      .allowed = is_allowed,
                                      .cancelled = is_interrupted};
 }

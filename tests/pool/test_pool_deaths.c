@@ -265,6 +265,16 @@ static sluice_status damage_the_region(toy_spec *toy, uint32_t phase, uint32_t i
     return SLUICE_OK;
 }
 
+static sluice_status note_given_up(toy_spec *toy, sluice_error *err)
+{
+    uint32_t epoch;
+    (void)err;
+    toy->shared->mark[3] = toy->executor->given_up_count;
+    memcpy(&epoch, toy->executor->given_up[0].bytes, sizeof epoch);
+    toy->shared->mark[4] = epoch;
+    return SLUICE_OK;
+}
+
 static void a_damaged_region_is_replaced_and_the_job_done_in_a_new_one(void **state)
 {
     (void)state;
@@ -273,6 +283,7 @@ static void a_damaged_region_is_replaced_and_the_job_done_in_a_new_one(void **st
     toy_result result = {0};
     toy_make(&toy, 2, 6);
     toy.at_task = damage_the_region;
+    toy.at_conduct = note_given_up;
     toy.shared->mark[1] = 1;
     ASSERT_OK(toy_run(&toy, 3, &result, &err));
     assert_int_equal(result.sum, toy_expected(&toy));
@@ -280,6 +291,8 @@ static void a_damaged_region_is_replaced_and_the_job_done_in_a_new_one(void **st
     uint32_t epoch;
     memcpy(&epoch, result.epoch.bytes, sizeof epoch);
     assert_int_not_equal(epoch, toy.shared->mark[2]); /* a new region, a new epoch */
+    assert_int_equal(toy.shared->mark[3], 1);         /* whose writes void the old one */
+    assert_int_equal(toy.shared->mark[4], toy.shared->mark[2]);
     toy_free(&toy);
 }
 
