@@ -111,6 +111,7 @@ static void fill_options(const cli_run *run, cli_progress *progress, co_load_opt
     options->operation = cli_option_value(run, LOAD_OP_ID)->id;
     options->if_head = cli_option_value(run, LOAD_IF_HEAD)->id;
     options->message = cli_text_or(run, LOAD_MESSAGE, NULL);
+    options->stopped_seconds = run->hosted ? run->hosted->stopped_seconds : 0;
     options->progress_context = progress;
     options->progress = cli_progress_show;
 }

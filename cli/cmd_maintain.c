@@ -55,6 +55,7 @@ static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli
                                      .type_count = run->arguments.operand_count - 1,
                                      .workers = (unsigned)workers->number,
                                      .memory = memory->number,
+                                     .stopped_seconds = run->hosted ? run->hosted->stopped_seconds : 0,
                                      .operation = cli_option_value(run, MAINTAIN_OP_ID)->id,
                                      .if_head = cli_option_value(run, MAINTAIN_IF_HEAD)->id,
                                      .message = cli_text_or(run, MAINTAIN_MESSAGE, NULL),

@@ -9,6 +9,7 @@
 #include "cli/error.h"
 #include "cli/output.h"
 #include "cli/words.h"
+#include "coord/fate.h"
 #include "coord/host/call.h"
 #include "coord/mutate.h"
 #include "platform/local_socket.h"
@@ -291,8 +292,40 @@ static int run_task(co_host_task *task)
     return cli_run_words(task->command, task->words, task->word_count, task, settle);
 }
 
-const co_host_program cli_host_program = {
-    .commands = commands, .command_count = sizeof commands / sizeof commands[0], .run = run_task};
+/* Branches and checkpoints have receipts in control/, by other rules: they are asked for again. */
+static co_host_fate find_fate(co_host_task *task, pf_id *ret_commit)
+{
+    const cli_command *command = cli_find_command(task->command);
+    cli_run run = {.command = command, .hosted = task};
+    const char **operands = calloc((size_t)task->word_count + 2, sizeof *operands);
+    co_host_fate found = CO_FATE_UNKNOWN;
+    st_graph *graph = NULL;
+    co_fate fate = {0};
+    if (!operands ||
+        cli_parse(command->options, command->option_count, task->words, task->word_count, operands, &run.arguments,
+                  NULL) != SLUICE_OK ||
+        command == &cli_branch || command == &cli_checkpoint)
+        goto done;
+    const cli_value *branch = value_named(&run, command == &cli_merge ? "into" : "branch");
+    const cli_value *operation = value_named(&run, "op-id");
+    if (!operation || command->effect != CLI_WRITES) {
+        found = CO_FATE_NOTHING; /* it makes no commit */
+    } else if (st_graph_open(task->graph_path, PF_WRITE, &graph, NULL) == SLUICE_OK &&
+               co_find_fate(graph, branch && branch->given ? branch->text : "main",
+                            operation->given ? &operation->id : &task->operation, &fate, NULL) == SLUICE_OK) {
+        found = fate.committed ? CO_FATE_COMMITTED : CO_FATE_NOTHING;
+        *ret_commit = fate.commit;
+    }
+done:
+    st_graph_close(graph);
+    free(operands);
+    return found;
+}
+
+const co_host_program cli_host_program = {.commands = commands,
+                                          .command_count = sizeof commands / sizeof commands[0],
+                                          .run = run_task,
+                                          .find_fate = find_fate};
 
 /* ---- answers ---- */
 

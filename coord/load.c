@@ -409,8 +409,10 @@ done:
 static sluice_status run_pool(const wk_job *job, load_spec *spec, load_answer *ret_answer, sluice_error *err)
 {
     const co_load_options *options = spec->options;
-    co_pool_options pool = {
-        .progress_context = options->progress_context, .progress = options->progress, .peak = &spec->memory_peak};
+    co_pool_options pool = {.progress_context = options->progress_context,
+                            .progress = options->progress,
+                            .stopped_seconds = options->stopped_seconds,
+                            .peak = &spec->memory_peak};
 
     PF_TRY(co_memory_choose(options->memory, options->workers, &pool.workers, &pool.share, err));
     sluice_status status = co_pool_run(job, &pool, ret_answer, err);

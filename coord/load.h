@@ -27,8 +27,9 @@ typedef struct co_load_options {
     uint32_t input_count;
     wk_dialect dialect;
     co_load_mode mode;
-    unsigned workers; /* 0: SLUICE_WORKERS, else the machine's processors */
-    uint64_t memory;  /* anonymous memory of all processes of the job; 0: half of what there is */
+    unsigned workers;         /* 0: SLUICE_WORKERS, else the machine's processors */
+    uint64_t memory;          /* anonymous memory of all processes of the job; 0: half of what there is */
+    unsigned stopped_seconds; /* coord/pool.h */
     bool compress, ignore_unknown, skip_bad_rows, dry_run;
     uint64_t max_errors;      /* UINT64_MAX: no ceiling */
     const char *rejects_path; /* JSON Lines of the rows left out; NULL: each is named through `reject` */

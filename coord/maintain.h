@@ -19,11 +19,12 @@ typedef struct co_maintain_options {
     const char *branch;       /* NULL: main */
     const char *const *types; /* none: all */
     uint32_t type_count;
-    bool compress;           /* optimize: what it writes; fragments that are not compressed are written anew */
-    uint64_t fragment_bytes; /* 0: CO_FRAGMENT_BYTES */
-    unsigned workers;        /* 0: SLUICE_WORKERS, else the machine's processors */
-    uint64_t memory;         /* bytes of anonymous memory of all processes; 0: half of what there is */
-    pf_id operation;         /* nil: none given */
+    bool compress;            /* optimize: what it writes; fragments that are not compressed are written anew */
+    uint64_t fragment_bytes;  /* 0: CO_FRAGMENT_BYTES */
+    unsigned workers;         /* 0: SLUICE_WORKERS, else the machine's processors */
+    uint64_t memory;          /* bytes of anonymous memory of all processes; 0: half of what there is */
+    unsigned stopped_seconds; /* coord/pool.h */
+    pf_id operation;          /* nil: none given */
     pf_id if_head;
     const char *message;
     void *progress_context;

@@ -96,6 +96,7 @@ static sluice_status supervise(co_supervisor *supervisor, bool *ret_in_child, wk
         if (now >= supervisor->next_tick_ns) {
             supervisor->next_tick_ns = now + CO_TICK_MS * INT64_C(1000000);
             co_watch_latches(supervisor);
+            co_seats_kill_stopped(supervisor, now);
             show_progress(supervisor);
             measure_memory(supervisor);
         }

@@ -10,9 +10,10 @@
 #include "worker/task.h"
 
 typedef struct co_pool_options {
-    unsigned workers; /* all that work, the conductor among them; at least 1 */
-    uint64_t share;   /* bytes of anonymous memory that each of them may have; 0: no bound */
-    uint64_t *peak;   /* gets the most that all processes together were seen to have; NULL allowed */
+    unsigned workers;         /* all that work, the conductor among them; at least 1 */
+    uint64_t share;           /* bytes of anonymous memory that each of them may have; 0: no bound */
+    unsigned stopped_seconds; /* a worker that stands still (SIGSTOP) for longer is killed; 0: never */
+    uint64_t *peak;           /* gets the most that all processes together were seen to have; NULL allowed */
     void *progress_context;
     void (*progress)(void *context, const wk_progress *progress,
                      int64_t elapsed_ms); /* about 5 times a second; NULL: none */

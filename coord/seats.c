@@ -61,6 +61,7 @@ static sluice_status start_one(co_supervisor *supervisor, uint32_t number, bool 
     seat->state = CO_SEAT_TAKEN;
     seat->pid = seat->child.pid;
     seat->started_ns = pf_monotonic_ns();
+    seat->stopped_since_ns = 0;
     seat->finished_before = shm_tasks_finished(&supervisor->region);
     seat->memory_kills = pf_memory_kills();
     shm_slot_started(&supervisor->region, number, seat->pid);
@@ -145,4 +146,20 @@ sluice_status co_seats_kill(co_supervisor *supervisor, sluice_error *err)
             status = reaped;
     }
     return status;
+}
+
+void co_seats_kill_stopped(co_supervisor *supervisor, int64_t now)
+{
+    int64_t patience_ns = supervisor->options->stopped_seconds * INT64_C(1000000000);
+    for (uint32_t i = 0; patience_ns > 0 && i < supervisor->seat_count; i++) {
+        co_seat *seat = &supervisor->seats[i];
+        if (seat->state != CO_SEAT_TAKEN)
+            continue;
+        if (!pf_child_is_stopped(&seat->child))
+            seat->stopped_since_ns = 0;
+        else if (seat->stopped_since_ns == 0)
+            seat->stopped_since_ns = now;
+        else if (now - seat->stopped_since_ns > patience_ns)
+            pf_child_kill(&seat->child);
+    }
 }

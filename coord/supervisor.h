@@ -43,7 +43,8 @@ typedef struct co_seat {
     uint64_t finished_before; /* tasks finished in the pool when it started */
     uint64_t memory_kills;    /* of the kernel, when it started */
     int64_t start_at_ns;
-    int64_t backoff_ms; /* before the next start, unless there was progress */
+    int64_t backoff_ms;       /* before the next start, unless there was progress */
+    int64_t stopped_since_ns; /* 0: it runs */
     int wait_status;
     bool crashed; /* the end that wait_status tells may have been the work's own doing */
 } co_seat;
@@ -92,6 +93,8 @@ bool co_is_crash(int wait_status, uint64_t memory_kills_before);
 bool co_seats_taken(const co_supervisor *supervisor);
 /* Kills all and reaps all. */
 sluice_status co_seats_kill(co_supervisor *supervisor, sluice_error *err);
+/* Kills workers that stand still for longer than the options allow. */
+void co_seats_kill_stopped(co_supervisor *supervisor, int64_t now);
 
 /* burial.c: what dead workers leave, and who is stuck. */
 

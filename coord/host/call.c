@@ -219,11 +219,13 @@ static sluice_status take_error(const st_node *error, sluice_error *err)
     if (text_of(data, "hint")[0])
         pf_hint(err, "%s", text_of(data, "hint"));
     if (err) {
-        pf_id operation;
+        pf_id id;
         err->committed = truth_of(data, "committed");
         err->acknowledged = truth_of(data, "acknowledged");
-        if (pf_id_parse(text_of(data, "operation_id"), &operation))
-            pf_id_text(&operation, err->operation_id);
+        if (pf_id_parse(text_of(data, "operation_id"), &id))
+            pf_id_text(&id, err->operation_id);
+        if (pf_id_parse(text_of(data, "commit_id"), &id))
+            pf_id_text(&id, err->commit_id);
     }
     return code;
 }

@@ -52,6 +52,8 @@
 #define HOST_TAKEOVER_MS     2000 /* for the last process of a supervisor that was killed to end */
 #define HOST_CRASHES_MAX     5u   /* of one job's runners */
 #define HOST_DEATHS_MAX      250u /* of one job's runners, by kills from outside */
+#define HOST_FATES_MAX       3u   /* runners that look for what became of a job */
+#define HOST_FATE_MS         60000
 #define HOST_BACKOFF_MS      50
 #define HOST_BACKOFF_MAX     10000
 #define HOST_EXITS           131u /* exit statuses that are counted */
@@ -75,10 +77,11 @@ typedef enum host_lane { HOST_SMALL, HOST_POOL, HOST_LANES } host_lane;
 typedef enum host_state { HOST_WAITING, HOST_RUNNING, HOST_ENDED } host_state;
 
 typedef struct host_answer { /* what a runner says when its job has ended */
-    uint32_t exit, spare;
+    uint32_t exit, fate;
     uint64_t flushes, written; /* meanwhile, by a standing runner */
+    pf_id commit;              /* with its fate */
 } host_answer;
-_Static_assert(sizeof(host_answer) == 24, "no padding is sent");
+_Static_assert(sizeof(host_answer) == 40, "no padding is sent");
 
 struct host_waiter { /* a request that is answered when its job ends */
     host_waiter *next;
@@ -111,6 +114,7 @@ struct host_job {
     int64_t start_by_ns, end_by_ns; /* INT64_MAX: none */
     bool cancelled;
     bool late;           /* it ran past its deadline */
+    unsigned fates;      /* runners that looked for what became of it: it has failed, and only that is not known yet */
     pf_buffer output[2]; /* what was said so far, up to the bound */
     int exit;
     sluice_error failed; /* code OK: it ended by itself, with `exit` */
@@ -286,6 +290,8 @@ void host_job_free(host_job *job);
 void host_dispatch(host_server *host);
 /* The end of a job, in any state: `failed` NULL for one that ended by itself. */
 void host_job_end(host_server *host, host_job *job, int exit, const sluice_error *failed);
+/* A runner has found out what became of a job that failed: its end. */
+void host_job_fate(host_server *host, host_job *job, const host_answer *answer);
 /* Its runner died: once more, or the end. */
 void host_job_lost(host_server *host, host_job *job, bool crashed, const char *how);
 /* WRITER_BUSY: it runs, in queued mode. */
@@ -335,9 +341,11 @@ typedef struct host_order {
     uint32_t descriptors;
     uint32_t attempt, workers;
     uint32_t foreign;
+    uint32_t stopped_seconds;
+    uint32_t looks; /* for what became of the job, instead of running it */
     uint32_t spare;
 } host_order;
-_Static_assert(sizeof(host_order) == 64, "no padding is sent");
+_Static_assert(sizeof(host_order) == 72, "no padding is sent");
 
 typedef struct host_place {
     const co_host_program *program;

@@ -271,11 +271,49 @@ static void back_off(host_graph *graph)
     graph->not_before_ns = pf_monotonic_ns() + (pause < HOST_BACKOFF_MAX ? pause : HOST_BACKOFF_MAX) * 1000000;
 }
 
+static void end_as_failed(host_server *host, host_job *job)
+{
+    const sluice_error error = job->failed;
+    host_job_end(host, job, 0, &error);
+}
+
+/* The job has failed, and its processes are gone. Whether it had committed before, another runner finds out: it keeps
+ * the job's place. */
+static void look_for_fate(host_server *host, host_job *job)
+{
+    if (host->over || job->fates++ >= HOST_FATES_MAX) {
+        end_as_failed(host, job);
+        return;
+    }
+    job->end_by_ns = pf_monotonic_ns() + HOST_FATE_MS * INT64_C(1000000);
+    if (host_runner_start(host, job, NULL) != SLUICE_OK && !job->runner)
+        end_as_failed(host, job);
+}
+
+void host_job_fate(host_server *host, host_job *job, const host_answer *answer)
+{
+    sluice_error *error = &job->failed;
+    if (answer->fate == CO_FATE_NOTHING) {
+        error->committed = error->acknowledged = SLUICE_FALSE;
+        error->hint[0] = '\0';
+    } else if (answer->fate == CO_FATE_COMMITTED) {
+        error->committed = error->acknowledged = SLUICE_TRUE;
+        error->hint[0] = '\0';
+        pf_id_text(&answer->commit, error->commit_id);
+        pf_hint(error, "it was committed before that; the same request with this operation id gets its result");
+    }
+    end_as_failed(host, job);
+}
+
 void host_job_lost(host_server *host, host_job *job, bool crashed, const char *how)
 {
     host_graph *graph = job->graph;
     sluice_error error = {0};
     graph->restarts++;
+    if (job->fates > 0) {
+        look_for_fate(host, job);
+        return;
+    }
     job->crashes += crashed;
     if (crashed) {
         graph->crashes++;
@@ -301,7 +339,8 @@ void host_job_lost(host_server *host, host_job *job, bool crashed, const char *h
                       job->attempts, job->attempts == 1 ? "" : "s", how);
     error.committed = error.acknowledged = SLUICE_UNKNOWN;
     pf_hint(&error, "the same request with this operation id tells what became of it");
-    host_job_end(host, job, 0, &error);
+    job->failed = error;
+    look_for_fate(host, job);
 }
 
 sluice_status host_job_cancel(host_server *host, host_job *job, sluice_error *err)
@@ -317,7 +356,7 @@ sluice_status host_job_cancel(host_server *host, host_job *job, sluice_error *er
     if (job->graph->config.mode == HOST_QUEUED)
         return pf_fail(err, SLUICE_WRITER_BUSY, "the job has begun: in queued mode only what waits can be cancelled");
     job->cancelled = true;
-    if (job->runner)
+    if (job->runner && job->fates == 0)
         pf_child_interrupt(&job->runner->child);
     return SLUICE_OK;
 }

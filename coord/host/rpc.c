@@ -95,6 +95,7 @@ static void put_error(st_json *json, const sluice_error *error)
     put_truth(json, "committed", error->committed);
     put_truth(json, "acknowledged", error->acknowledged);
     put_text_or_null(json, "operation_id", error->operation_id);
+    put_text_or_null(json, "commit_id", error->commit_id);
     st_json_name(json, "retryable");
     st_json_bool(json, sluice_status_retryable(error->code));
     st_json_name(json, "action");

@@ -25,13 +25,6 @@ static uint32_t number_of(const host_server *host, const host_runner *runner)
 
 /* ---- starting ---- */
 
-static void close_ends(host_runner *runner)
-{
-    pf_descriptor_close(&runner->channel);
-    pf_descriptor_close(&runner->output[0]);
-    pf_descriptor_close(&runner->output[1]);
-}
-
 /* In the child. Never returns: what the supervisor has on its stack is not the runner's. */
 static _Noreturn void become_runner(host_server *host, const host_runner *runner, const int far[3])
 {
@@ -217,16 +210,18 @@ static uint64_t memory_of(const host_server *host, const host_job *job)
 
 sluice_status host_runner_start(host_server *host, host_job *job, sluice_error *err)
 {
-    bool stays = job->lane == HOST_SMALL;
+    bool stays = job->lane == HOST_SMALL && job->fates == 0;
     const host_order order = {.length = job->length,
                               .memory = memory_of(host, job),
                               .quota = job->graph->config.quota,
                               .operation = job->operation,
                               .command = (uint32_t)(job->command - host->program->commands),
-                              .descriptors = job->descriptor_count,
+                              .descriptors = job->fates > 0 ? 0 : job->descriptor_count,
                               .attempt = job->attempts,
                               .workers = job->workers,
-                              .foreign = job->user != pf_user()};
+                              .foreign = job->user != pf_user(),
+                              .stopped_seconds = host->config.stopped_seconds,
+                              .looks = job->fates > 0};
     host_runner *runner = stays ? find_idle(host, job->graph) : NULL;
     if (!runner) {
         if (stays)
@@ -246,7 +241,7 @@ sluice_status host_runner_start(host_server *host, host_job *job, sluice_error *
     PF_TRY(pf_buffer_append(&runner->orders, &order, sizeof order, err));
     PF_TRY(pf_buffer_append(&runner->orders, job->line, job->length, err));
     memcpy(runner->descriptors, job->descriptors, sizeof job->descriptors);
-    runner->descriptor_count = job->descriptor_count;
+    runner->descriptor_count = order.descriptors;
     send_orders(host, runner);
     return SLUICE_OK;
 }
@@ -321,10 +316,15 @@ static bool read_output(host_server *host, host_runner *runner, unsigned stream,
     return false;
 }
 
+static void finish_death(host_server *host, host_runner *runner);
+
 void host_runner_output(host_server *host, uint32_t number, unsigned stream)
 {
-    if (host->runners[number].output[stream] >= 0)
-        (void)read_output(host, &host->runners[number], stream, 4);
+    host_runner *runner = &host->runners[number];
+    if (runner->output[stream] >= 0)
+        (void)read_output(host, runner, stream, 4);
+    if (runner->state == HOST_RUNNER_DEAD)
+        finish_death(host, runner);
 }
 
 /* All that was said before now. */
@@ -357,7 +357,10 @@ static void take_answer(host_server *host, host_runner *runner)
     runner->idle_since_ns = pf_monotonic_ns();
     if (!runner->stays || runner->jobs >= HOST_RUNNER_JOBS || runner->graph->leaving || host->draining)
         dismiss(host, runner);
-    host_job_end(host, job, (int)(answer.exit & 0xff), NULL);
+    if (job->fates > 0)
+        host_job_fate(host, job, &answer);
+    else
+        host_job_end(host, job, (int)(answer.exit & 0xff), NULL);
 }
 
 void host_runner_channel(host_server *host, uint32_t number, bool readable, bool writable)
@@ -389,12 +392,28 @@ void host_runner_channel(host_server *host, uint32_t number, bool readable, bool
         take_answer(host, runner);
 }
 
+/* A pool goes with the runner above it, and nothing is decided before all of it is gone: then nobody is left who could
+ * write to the runner's output. */
+static bool is_silent(host_server *host, host_runner *runner)
+{
+    if (runner->job)
+        drain(host, runner);
+    for (unsigned stream = 0; stream < 2; stream++) {
+        if (runner->output[stream] >= 0 && runner->job && !runner->stays)
+            return false;
+        if (runner->output[stream] >= 0)
+            pf_watch_descriptor_forget(host->watch, runner->output[stream]);
+        pf_descriptor_close(&runner->output[stream]);
+    }
+    return true;
+}
+
 /* The rest of a death, once what the runner held is given back: its job goes on elsewhere. */
 static void finish_death(host_server *host, host_runner *runner)
 {
     host_job *job = runner->job;
     char how[32];
-    if (!host_region_bury(runner))
+    if (!is_silent(host, runner) || !host_region_bury(runner))
         return;
     runner->job = NULL;
     runner->state = HOST_RUNNER_NONE;
@@ -420,15 +439,9 @@ void host_runner_ended(host_server *host, uint32_t number)
     host_region_unseat(runner);
     if (runner->channel >= 0 && runner->job) /* an answer may have come before the end */
         host_runner_channel(host, number, true, false);
-    if (runner->job)
-        drain(host, runner);
-    for (unsigned stream = 0; stream < 2; stream++) {
-        if (runner->output[stream] >= 0)
-            pf_watch_descriptor_forget(host->watch, runner->output[stream]);
-    }
     if (runner->channel >= 0)
         pf_watch_descriptor_forget(host->watch, runner->channel);
-    close_ends(runner);
+    pf_descriptor_close(&runner->channel);
     pf_buffer_free(&runner->orders);
     if (runner->job)
         runner->job->runner = NULL;

@@ -30,6 +30,7 @@ typedef struct co_host_task {
     unsigned workers;         /* that a pool may have */
     const sluice_error *full; /* why nothing may be added to the graph; NULL: it may */
     uint64_t memory;          /* that the job may have; 0: no bound */
+    unsigned stopped_seconds; /* a process of a pool that stands still for longer is ended; 0: never */
 } co_host_task;
 
 typedef struct co_host_command {
@@ -37,10 +38,15 @@ typedef struct co_host_command {
     bool small; /* one process, soon done */
 } co_host_command;
 
+/* What became of a job whose process died, told by the next one. */
+typedef enum co_host_fate { CO_FATE_UNKNOWN, CO_FATE_NOTHING, CO_FATE_COMMITTED } co_host_fate;
+
 typedef struct co_host_program {
     const co_host_command *commands; /* that may be submitted */
     uint32_t command_count;
     int (*run)(co_host_task *task); /* in a runner, its standard output and error are the client's; the exit status */
+    co_host_fate (*find_fate)(co_host_task *task,
+                              pf_id *ret_commit); /* in a runner, when no other process of it is left */
 } co_host_program;
 
 /* Serves until SIGTERM or SIGINT: the first drains, the second ends at once. `check`: reads the configuration only. */

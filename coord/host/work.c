@@ -32,6 +32,8 @@ typedef struct work_state {
     uint64_t used;      /* bytes of disk, when they were counted last */
     unsigned uncounted; /* orders since then */
     sluice_error full;
+    co_host_fate fate;
+    pf_id commit;
     char *line;
     int descriptors[PF_SOCKET_DESCRIPTORS_MAX];
     uint32_t descriptor_count;
@@ -171,9 +173,12 @@ static int run(work_state *worker, const st_node *params)
                          .attempt = worker->order.attempt,
                          .workers = worker->order.workers,
                          .full = find_full(worker),
-                         .memory = worker->order.memory};
+                         .memory = worker->order.memory,
+                         .stopped_seconds = worker->order.stopped_seconds};
     int exit = 1;
-    if (names && list) {
+    if (names && list && worker->order.looks) {
+        worker->fate = worker->place->program->find_fate(&task, &worker->commit);
+    } else if (names && list) {
         if (is_true(params, "folder") && !foreign)
             (void)pf_working_folder_set(worker->descriptors[input_count], NULL); /* else the path is told to be wrong */
         pf_inputs_give(names, worker->descriptors, input_count);
@@ -201,7 +206,7 @@ static bool has_folder(const work_state *worker)
     const char *problem = NULL;
     uint64_t line = 0;
     bool has = false;
-    if (worker->order.foreign == 0 &&
+    if (worker->order.foreign == 0 && worker->order.looks == 0 &&
         st_tree_parse(worker->line, worker->order.length, HOST_NODES_MAX, &tree, &problem, &line, NULL) == SLUICE_OK)
         has = is_true(st_node_member(st_tree_root(tree), "params"), "folder");
     st_tree_free(tree);
@@ -237,6 +242,8 @@ static bool answer(const work_state *worker, int exit)
 {
     const pf_counters *counters = worker->graph ? pf_volume_counters(st_graph_volume(worker->graph)) : NULL;
     const host_answer words = {.exit = (uint32_t)exit,
+                               .fate = (uint32_t)worker->fate,
+                               .commit = worker->commit,
                                .flushes = counters ? counters->file_syncs + counters->directory_syncs : 0,
                                .written = counters ? counters->bytes_written : 0};
     size_t done = 0;

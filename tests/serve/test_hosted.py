@@ -187,7 +187,7 @@ class Hosted(ServeTest):
             os.kill(runner, signal.SIGABRT)
             os.kill(runner, signal.SIGCONT)
         result = self.say(bad)
-        self.assertEqual((result.code, result.error["code"], result.error["committed"]), (1, "INTERNAL", None))
+        self.assertEqual((result.code, result.error["code"], result.error["committed"]), (1, "INTERNAL", False))
         self.assertIn("5 times, the last time by signal 6", result.err)
         self.assertEqual(self.say(self.mutate(insert(1), "H")).code, 0)
         self.assertEqual(self.say(self.mutate(insert(1))).code, 0)
