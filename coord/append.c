@@ -8,6 +8,7 @@
 #include "coord/append.h"
 #include "coord/epoch.h"
 #include "platform/check.h"
+#include "platform/tally.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,10 @@ sluice_status co_append_deltas(co_append *append, sluice_error *err)
     PF_GOTO(status, done, check_objects(append, err));
     PF_GOTO(status, done, st_view_load(append->graph, append->log, false, &head, err));
     status = append_under_reclaim(append, head, err);
+    if (status == SLUICE_OK && append->tried) {
+        pf_tally_add(PF_TALLY_COMMITS, append->count);
+        pf_tally_value(PF_SERIES_GROUP, append->count);
+    }
 done:
     st_view_free(head);
     lk_release(append->graph_locks, LK_GRAPH_RECLAIM);

@@ -109,7 +109,7 @@ static sluice_status apply(co_run *run, sluice_error *err)
 {
     const ad_adapter *adapter = run->writer->adapter;
     ad_class class = AD_NONE;
-    run->phase = SLUICE_PHASE_EFFECTS;
+    co_run_enter(run, SLUICE_PHASE_EFFECTS);
     run->applied = true;
     PF_TRY(adapter->apply(run->write.graph, run->intent.effects, run->intent.effect_count, err));
     PF_TRY(adapter->classify(run->write.graph, run->intent.effects, run->intent.effect_count, &class, err));

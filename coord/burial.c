@@ -8,6 +8,7 @@
  */
 #include "coord/supervisor.h"
 #include "platform/check.h"
+#include "platform/tally.h"
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -65,6 +66,8 @@ static void write_obituary(co_supervisor *supervisor, uint32_t number)
                              .phase = (uint32_t)slot->phase,
                              .index = (uint32_t)slot->index};
     shm_obituary_write(&supervisor->region, &death);
+    if (seat->wait_status != 0)
+        pf_tally_add(PF_TALLY_WORKER_DEATHS, 1);
 }
 
 static void fail_job(co_supervisor *supervisor, const sluice_error *cause)

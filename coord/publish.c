@@ -227,7 +227,7 @@ sluice_status co_stage_publish(co_run *run, co_next *ret_next, sluice_error *err
     for (;;) {
         bool in_line = false;
         *ret_next = CO_GO_ON;
-        run->phase = SLUICE_PHASE_PUBLISH;
+        co_run_enter(run, SLUICE_PHASE_PUBLISH);
         if (executor->allowed && !executor->allowed(executor->context))
             return pf_fail(err, SLUICE_FENCED, "this process was fenced");
         if (executor->publisher)
@@ -238,7 +238,7 @@ sluice_status co_stage_publish(co_run *run, co_next *ret_next, sluice_error *err
             return SLUICE_OK;
         if (run->finding != CO_FAR)
             return co_run_judge(run, ret_next, err);
-        run->phase = SLUICE_PHASE_REVALIDATE;
+        co_run_enter(run, SLUICE_PHASE_REVALIDATE);
         PF_TRY(co_stage_revalidate(run, ret_next, err));
         if (*ret_next != CO_GO_ON)
             return SLUICE_OK;

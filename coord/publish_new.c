@@ -202,7 +202,7 @@ static sluice_status publish_locked(co_run *run, sluice_error *err)
     (void)snprintf(receipt.kind, sizeof receipt.kind, "%s", adapter->kind);
     PF_TRY(co_receipt_put(graph, &receipt, co_run_deadline(run), err));
     PF_TRY(PF_FAILPOINT(NEW_BRANCH_BEFORE_REF, err));
-    run->phase = SLUICE_PHASE_EFFECTS;
+    co_run_enter(run, SLUICE_PHASE_EFFECTS);
     run->applied = true;
     sluice_error local = {0};
     sluice_status status = adapter->apply(graph, run->intent.effects, run->intent.effect_count, &local);

@@ -11,6 +11,7 @@
 #include "coord/quarantine.h"
 #include "coord/recovery.h"
 #include "platform/check.h"
+#include "platform/tally.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -142,6 +143,15 @@ static sluice_status take_and_resolve(recovery_state *recovery, uint32_t number,
     return status;
 }
 
+static void count_action(const co_recovered *line)
+{
+    static const char *const actions[] = {"retire", "publish", "discard", "undo", "quarantine"};
+    for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(line->action, actions[i]) == 0)
+            pf_tally_add((pf_tally)(PF_TALLY_RECOVER_RETIRE + i), 1);
+    }
+}
+
 static sluice_status recover_slot(recovery_state *recovery, uint32_t number, sluice_error *err)
 {
     bool used = false, scope_known = false, orphaned = false, mine = true;
@@ -163,6 +173,8 @@ static sluice_status recover_slot(recovery_state *recovery, uint32_t number, slu
         classify_from_outside(&line, state, orphaned);
     } else {
         PF_TRY(take_and_resolve(recovery, number, &line, &mine, err));
+        if (mine)
+            count_action(&line);
     }
     return mine ? emit(recovery, &line, err) : SLUICE_OK;
 }

@@ -52,6 +52,7 @@ typedef struct co_run {
     bool armed, applied;
     unsigned barriers, restarts;
     sluice_phase phase;
+    int64_t phase_since;                  /* by pf_tally_clock */
     sluice_truth committed, acknowledged; /* what is known if it failed now */
     bool done;
     co_receipt receipt;
@@ -60,6 +61,8 @@ typedef struct co_run {
 } co_run;
 
 pf_deadline co_run_deadline(const co_run *run);
+/* From here on it is in that phase (SLUICE_PHASE_NONE: in none any more), for errors and for tallies. */
+void co_run_enter(co_run *run, sluice_phase phase);
 /* CANCELLED when the user took the job back, FENCED when this process was fenced. */
 sluice_status co_run_check(co_run *run, sluice_error *err);
 /* Staged objects may now be named by nothing. */

@@ -10,12 +10,24 @@
 #include "coord/epoch.h"
 #include "coord/run.h"
 #include "platform/check.h"
+#include "platform/tally.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 pf_deadline co_run_deadline(const co_run *run)
 {
     return pf_deadline_in_ms(run->request.wait_ms ? run->request.wait_ms : CO_WAIT_MS);
+}
+
+void co_run_enter(co_run *run, sluice_phase phase)
+{
+    if (run->phase == phase)
+        return;
+    if (run->phase != SLUICE_PHASE_NONE)
+        pf_tally_since((pf_series)(PF_SERIES_PHASE + (int)run->phase), run->phase_since);
+    run->phase = phase;
+    run->phase_since = pf_tally_clock();
+    pf_tally_place(phase);
 }
 
 sluice_status co_run_check(co_run *run, sluice_error *err)
@@ -144,26 +156,26 @@ static sluice_status find_branch(co_run *run, sluice_error *err)
 /* One pass from A to G. */
 static sluice_status pass(co_run *run, co_next *ret_next, sluice_error *err)
 {
-    run->phase = SLUICE_PHASE_BARRIER;
+    co_run_enter(run, SLUICE_PHASE_BARRIER);
     *ret_next = CO_GO_ON;
     PF_TRY(run->request.creates ? co_new_find_source(run, err) : find_branch(run, err));
     PF_TRY(admit(run, err));
     PF_TRY(co_stage_barrier(run, err));
-    run->phase = SLUICE_PHASE_PREPARE;
+    co_run_enter(run, SLUICE_PHASE_PREPARE);
     PF_TRY(co_stage_prepare(run, ret_next, err));
     if (*ret_next != CO_GO_ON)
         return SLUICE_OK;
-    run->phase = SLUICE_PHASE_GATES;
+    co_run_enter(run, SLUICE_PHASE_GATES);
     PF_TRY(co_stage_gates(run, ret_next, err));
     if (*ret_next != CO_GO_ON)
         return SLUICE_OK;
-    run->phase = SLUICE_PHASE_REVALIDATE;
+    co_run_enter(run, SLUICE_PHASE_REVALIDATE);
     PF_TRY(co_stage_revalidate(run, ret_next, err));
     if (*ret_next != CO_GO_ON)
         return SLUICE_OK;
-    run->phase = SLUICE_PHASE_ARM;
+    co_run_enter(run, SLUICE_PHASE_ARM);
     PF_TRY(co_stage_arm(run, err));
-    run->phase = SLUICE_PHASE_PUBLISH;
+    co_run_enter(run, SLUICE_PHASE_PUBLISH);
     if (run->request.creates) {
         *ret_next = CO_DONE;
         return co_new_publish(run, err);
@@ -210,6 +222,7 @@ static sluice_status count_restart(co_run *run, sluice_error *err)
         return status;
     }
     run->restarts++;
+    pf_tally_add(PF_TALLY_WRITE_RESTARTS, 1);
     return SLUICE_OK;
 }
 
@@ -264,7 +277,7 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     if (status == SLUICE_OK)
         status = drive(&run, err);
     if (status == SLUICE_OK) {
-        run.phase = SLUICE_PHASE_FINALIZE;
+        co_run_enter(&run, SLUICE_PHASE_FINALIZE);
         co_stage_finalize(&run);
         *ret_receipt = run.receipt;
     } else {
@@ -279,7 +292,9 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
             status = left == SLUICE_OK ? status : left;
         }
         fill_envelope(&run, status, err);
+        pf_tally_failure(status);
     }
+    co_run_enter(&run, SLUICE_PHASE_NONE);
     if (run.write.attempt && (run.armed || run.committed == SLUICE_UNKNOWN))
         run.write.attempt->uncertain = true;
     co_slot_release(&run.slot);

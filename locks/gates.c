@@ -9,6 +9,7 @@
  */
 #include "locks/gates.h"
 #include "platform/check.h"
+#include "platform/tally.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct lk_gates {
     const lk_gate_hooks *hooks; /* NULL: no region */
     uint32_t count;
     uint32_t held; /* keys[0 .. held-1] are ours */
+    int64_t taken; /* all of them, by pf_tally_clock; 0: not yet */
     lk_gate_key keys[];
 };
 
@@ -102,14 +104,18 @@ sluice_status lk_gates_take(lk_lockfile *lockfile, const lk_gate_hooks *hooks, c
         gates->count = count;
         sort_and_join(gates);
     }
+    int64_t clock = pf_tally_clock();
     for (; gates->held < gates->count; gates->held++) {
         PF_ASSERT(gates->keys[gates->held].incarnation == gates->keys[0].incarnation);
         sluice_status status = take_one(gates, &gates->keys[gates->held], operation, deadline, &orphaned, err);
         if (status != SLUICE_OK) {
+            pf_tally_since(PF_SERIES_GATE_WAIT, clock);
             lk_gates_release(gates);
             return status;
         }
     }
+    pf_tally_since(PF_SERIES_GATE_WAIT, clock);
+    gates->taken = pf_tally_clock();
     *ret_orphaned = orphaned;
     *ret_gates = gates;
     return SLUICE_OK;
@@ -131,5 +137,6 @@ void lk_gates_release(lk_gates *gates)
         if (gates->hooks)
             gates->hooks->leave(gates->hooks->context, key);
     }
+    pf_tally_since(PF_SERIES_GATE_HOLD, gates->taken);
     free(gates);
 }

@@ -9,6 +9,7 @@
 
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/tally.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -144,6 +145,7 @@ sluice_status pf_volume_sync_name(pf_volume *volume, sluice_error *err)
 {
     PF_TRY(begin_change(volume, &volume->counters.directory_syncs, err));
     PF_TRY(PF_FAILPOINT(VOLUME_SYNC_DIR, err));
+    pf_tally_add(PF_TALLY_FOLDER_SYNCS, 1);
     return volume->ops->sync_name(volume, err);
 }
 
@@ -239,6 +241,7 @@ sluice_status pf_sync_dir(pf_volume *volume, const char *path, sluice_error *err
     PF_TRY(check_folder_path(&path, err));
     PF_TRY(begin_change(volume, &volume->counters.directory_syncs, err));
     PF_TRY(PF_FAILPOINT(VOLUME_SYNC_DIR, err));
+    pf_tally_add(PF_TALLY_FOLDER_SYNCS, 1);
     return volume->ops->sync_dir(volume, path, err);
 }
 
@@ -314,6 +317,7 @@ sluice_status pf_read(pf_file *file, uint64_t offset, void *bytes, size_t length
     count(file->volume, &file->volume->counters.reads);
     PF_TRY(file->volume->ops->read(file, offset, bytes, length, &got, err));
     file->volume->counters.bytes_read += got;
+    pf_tally_add(PF_TALLY_BYTES_READ, got);
     *ret_got = got;
     return SLUICE_OK;
 }
@@ -334,6 +338,7 @@ sluice_status pf_read_medium(pf_file *file, uint64_t offset, void *bytes, size_t
     count(file->volume, &file->volume->counters.reads);
     PF_TRY(file->volume->ops->read_medium(file, offset, bytes, length, &got, err));
     file->volume->counters.bytes_read += got;
+    pf_tally_add(PF_TALLY_BYTES_READ, got);
     return got == length ? SLUICE_OK : fail_short(file, err);
 }
 
@@ -347,6 +352,7 @@ sluice_status pf_write(pf_file *file, uint64_t offset, const void *bytes, size_t
     PF_TRY(PF_FAILPOINT(VOLUME_WRITE, err));
     status = file->volume->ops->write(file, offset, bytes, length, &written, err);
     file->volume->counters.bytes_written += written;
+    pf_tally_add(PF_TALLY_BYTES_WRITTEN, written);
     return status;
 }
 
@@ -355,9 +361,12 @@ sluice_status pf_sync(pf_file *file, sluice_error *err)
     sluice_status status;
 
     PF_TRY(begin_file_change(file, &file->volume->counters.file_syncs, err));
+    int64_t clock = pf_tally_clock();
     status = PF_FAILPOINT(VOLUME_SYNC, err);
     if (status == SLUICE_OK)
         status = file->volume->ops->sync(file, err);
+    pf_tally_add(PF_TALLY_FILE_SYNCS, 1);
+    pf_tally_since(PF_SERIES_SYNC, clock);
     file->abandoned = status != SLUICE_OK;
     return status;
 }
@@ -379,6 +388,7 @@ sluice_status pf_zero_fill(pf_file *file, uint64_t size, sluice_error *err)
     PF_TRY(PF_FAILPOINT(VOLUME_WRITE, err));
     status = file->volume->ops->zero_fill(file, size, &written, err);
     file->volume->counters.bytes_written += written;
+    pf_tally_add(PF_TALLY_BYTES_WRITTEN, written);
     return status;
 }
 

@@ -92,8 +92,11 @@ static host_graph *add(host_server *host)
 {
     host_graph **at = &host->graphs;
     host_graph *graph = calloc(1, sizeof *graph);
-    if (!graph)
+    if (!graph || pf_shared_memory_make(sizeof *graph->tallies, &graph->tally_memory, NULL) != SLUICE_OK) {
+        free(graph);
         return NULL;
+    }
+    graph->tallies = graph->tally_memory.address;
     while (*at)
         at = &(*at)->next;
     *at = graph;
@@ -146,6 +149,7 @@ static void free_graph(host_server *host, host_graph *graph)
     }
     close_graph(graph);
     host_region_free(graph);
+    pf_shared_memory_free(&graph->tally_memory);
     free(graph->config.path);
     free(graph->config.name);
     free(graph);

@@ -254,6 +254,7 @@ sluice_status co_serve(const char *config_file, const co_host_program *program, 
     host->program = program;
     host->listener = -1;
     host->began_ns = pf_monotonic_ns();
+    host->began_us = pf_wall_us();
     sluice_status status = open_host(host, err);
     while (status == SLUICE_OK && !is_done(host))
         status = turn(host, err);

@@ -9,6 +9,7 @@
  *   job.c      jobs: admission, queues, the fair choice, ends
  *   runner.c   the processes: forking, orders, output, deaths
  *   http.c     metrics, health, the status page
+ *   metrics.c  the text of the metrics
  *   region.c   the shared regions of standing runners
  *   work.c     inside a runner
  *   call.c     the client's side (coord/host/call.h)
@@ -32,6 +33,7 @@
 #include "locks/oslock.h"
 #include "platform/buffer.h"
 #include "platform/local_socket.h"
+#include "platform/tally.h"
 #include "platform/watch.h"
 #include "store/format/json.h"
 #include "store/format/tree.h"
@@ -60,6 +62,8 @@
 #define HOST_SECONDS_BUCKETS 14u
 #define HOST_RUNNER_JOBS     10000u /* a runner that stays is replaced after so many */
 
+_Static_assert(PF_TALLY_PLACES == HOST_RUNNERS_MAX, "a runner's number is its place in the tallies");
+
 typedef struct host_server host_server;
 
 typedef struct host_histogram {
@@ -78,10 +82,9 @@ typedef enum host_state { HOST_WAITING, HOST_RUNNING, HOST_ENDED } host_state;
 
 typedef struct host_answer { /* what a runner says when its job has ended */
     uint32_t exit, fate;
-    uint64_t flushes, written; /* meanwhile, by a standing runner */
-    pf_id commit;              /* with its fate */
+    pf_id commit; /* with its fate */
 } host_answer;
-_Static_assert(sizeof(host_answer) == 40, "no padding is sent");
+_Static_assert(sizeof(host_answer) == 24, "no padding is sent");
 
 struct host_waiter { /* a request that is answered when its job ends */
     host_waiter *next;
@@ -145,8 +148,10 @@ struct host_graph {
     unsigned crashes;          /* in a row */
     int64_t not_before_ns;     /* no job is started before */
     uint64_t done, failed, refused, restarts;
+    uint64_t refusals[PF_TALLY_CODES]; /* by code */
     uint64_t exits[HOST_EXITS];
-    uint64_t flushes, written; /* by its standing runners */
+    pf_shared_memory tally_memory;
+    pf_tallies *tallies; /* what its runners and their pools count; never NULL */
     host_histogram waited, took;
 };
 
@@ -223,7 +228,7 @@ struct host_server {
     bool draining;
     unsigned interrupts;
     bool over;
-    int64_t began_ns;
+    int64_t began_ns, began_us; /* by the two clocks */
     int64_t next_tick_ns, next_watchdog_ns;
     int64_t watchdog_ms; /* 0: nobody asks for it */
     uint64_t requests, connections, refused_connections;
@@ -278,7 +283,11 @@ const char *host_graph_state(const host_graph *graph, int64_t now);
 sluice_status host_http_open(host_server *host, sluice_error *err); /* where the configuration wants it */
 void host_http_run(host_server *host);
 void host_http_close(host_server *host);
+
+/* ---- metrics.c ---- */
+
 void host_count_seconds(host_histogram *histogram, int64_t nanoseconds);
+void host_metrics_put(pf_buffer *page, const host_server *host);
 
 /* ---- job.c ---- */
 
@@ -328,7 +337,8 @@ bool host_region_bury(host_runner *runner);
 bool host_region_is_damaged(const host_graph *graph);
 void host_region_free(host_graph *graph);
 void host_regions_tick(host_server *host, int64_t now);
-void host_regions_leave(host_server *host, const host_graph *own); /* in a forked runner: those of other graphs */
+/* In a forked runner: gives up what is shared with other graphs' runners; also its own region unless it is seated. */
+void host_regions_leave(host_server *host, const host_graph *own, bool seated);
 
 /* ---- work.c ---- */
 

@@ -6,7 +6,6 @@
  * socket maps them to names). Everything is made when it is asked for, from counters.
  */
 #include "coord/host/host.h"
-#include "platform/memory.h"
 #include <microhttpd.h>
 #include <string.h>
 
@@ -14,128 +13,7 @@
 #define TIMEOUT_SECONDS 10u
 #define MEMORY          16384u
 
-/* ---- metrics ---- */
-
-const double host_seconds_bounds[HOST_SECONDS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                                          0.25,  0.5,    1,     2.5,  10,    60,   600};
-
-void host_count_seconds(host_histogram *histogram, int64_t nanoseconds)
-{
-    double seconds = (double)nanoseconds / 1e9;
-    histogram->sum += seconds;
-    histogram->count++;
-    for (unsigned i = 0; i < HOST_SECONDS_BUCKETS; i++)
-        histogram->buckets[i] += seconds <= host_seconds_bounds[i];
-}
-
 #define PUT(...) (void)pf_buffer_append_format(page, NULL, __VA_ARGS__) /* out of memory: the page is shorter */
-
-static void put_head(pf_buffer *page, const char *name, const char *type, const char *help)
-{
-    PUT("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void put_one(pf_buffer *page, const char *name, const char *type, const char *help, double value)
-{
-    put_head(page, name, type, help);
-    PUT("%s %.17g\n", name, value);
-}
-
-typedef uint64_t graph_value(const host_graph *graph);
-
-static uint64_t queued_of(const host_graph *graph)
-{
-    return graph->queued;
-}
-static uint64_t running_of(const host_graph *graph)
-{
-    return graph->running;
-}
-static uint64_t up_of(const host_graph *graph)
-{
-    return graph->ready;
-}
-static uint64_t refused_of(const host_graph *graph)
-{
-    return graph->refused;
-}
-static uint64_t restarts_of(const host_graph *graph)
-{
-    return graph->restarts;
-}
-static uint64_t flushes_of(const host_graph *graph)
-{
-    return graph->flushes;
-}
-static uint64_t written_of(const host_graph *graph)
-{
-    return graph->written;
-}
-
-static void put_graphs(pf_buffer *page, const host_server *host, const char *name, const char *type, const char *help,
-                       graph_value *value)
-{
-    put_head(page, name, type, help);
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next)
-        PUT("%s{graph=\"%u\"} %llu\n", name, graph->number, (unsigned long long)value(graph));
-}
-
-static void put_ends(pf_buffer *page, const host_server *host)
-{
-    put_head(page, "sluice_jobs_ended_total", "counter", "Jobs that ended, by exit status.");
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
-        for (unsigned exit = 0; exit < HOST_EXITS; exit++) {
-            if (graph->exits[exit] > 0 || exit == 0)
-                PUT("sluice_jobs_ended_total{graph=\"%u\",exit=\"%u\"} %llu\n", graph->number, exit,
-                    (unsigned long long)graph->exits[exit]);
-        }
-    }
-}
-
-static void put_histogram(pf_buffer *page, const host_server *host, const char *name, const char *help, bool waiting)
-{
-    put_head(page, name, "histogram", help);
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
-        const host_histogram *values = waiting ? &graph->waited : &graph->took;
-        for (unsigned i = 0; i < HOST_SECONDS_BUCKETS; i++)
-            PUT("%s_bucket{graph=\"%u\",le=\"%g\"} %llu\n", name, graph->number, host_seconds_bounds[i],
-                (unsigned long long)values->buckets[i]);
-        PUT("%s_bucket{graph=\"%u\",le=\"+Inf\"} %llu\n", name, graph->number, (unsigned long long)values->count);
-        PUT("%s_sum{graph=\"%u\"} %.9g\n", name, graph->number, values->sum);
-        PUT("%s_count{graph=\"%u\"} %llu\n", name, graph->number, (unsigned long long)values->count);
-    }
-}
-
-static void put_metrics(pf_buffer *page, const host_server *host)
-{
-    put_head(page, "sluice_build_info", "gauge", "The version that serves.");
-    PUT("sluice_build_info{version=\"%s\"} 1\n", SLUICE_VERSION);
-    put_one(page, "sluice_uptime_seconds", "gauge", "Since the supervisor began.",
-            (double)(pf_monotonic_ns() - host->began_ns) / 1e9);
-    put_one(page, "sluice_draining", "gauge", "1 while running jobs are waited for before the end.", host->draining);
-    put_one(page, "sluice_workers", "gauge", "Places for work.", host->config.workers);
-    put_head(page, "sluice_workers_busy", "gauge", "Places that are taken, by lane.");
-    PUT("sluice_workers_busy{lane=\"small\"} %u\nsluice_workers_busy{lane=\"pool\"} %u\n", host->used[HOST_SMALL],
-        host->used[HOST_POOL]);
-    put_one(page, "sluice_connections", "gauge", "Clients at this moment.", host->client_count);
-    put_one(page, "sluice_connections_total", "counter", "Clients that came.", (double)host->connections);
-    put_one(page, "sluice_connections_refused_total", "counter", "Clients beyond the bound.",
-            (double)host->refused_connections);
-    put_one(page, "sluice_requests_total", "counter", "Requests on the control socket.", (double)host->requests);
-    put_one(page, "sluice_memory_bytes", "gauge", "Anonymous memory of the supervisor.",
-            (double)pf_memory_of(pf_pid()));
-    put_graphs(page, host, "sluice_graph_up", "gauge", "1 while the graph is hosted.", up_of);
-    put_graphs(page, host, "sluice_jobs_queued", "gauge", "Jobs that wait.", queued_of);
-    put_graphs(page, host, "sluice_jobs_running", "gauge", "Jobs that run.", running_of);
-    put_graphs(page, host, "sluice_jobs_refused_total", "counter", "Jobs that were not admitted.", refused_of);
-    put_graphs(page, host, "sluice_runner_deaths_total", "counter", "Processes that died over a job.", restarts_of);
-    put_graphs(page, host, "sluice_flushes_total", "counter", "Syncs of files and folders by standing processes.",
-               flushes_of);
-    put_graphs(page, host, "sluice_written_bytes_total", "counter", "Bytes written by standing processes.", written_of);
-    put_ends(page, host);
-    put_histogram(page, host, "sluice_job_wait_seconds", "From admission to the start.", true);
-    put_histogram(page, host, "sluice_job_seconds", "From the start to the end.", false);
-}
 
 /* ---- the page ---- */
 
@@ -197,7 +75,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
         return respond(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", page);
     }
     if (strcmp(url, "/metrics") == 0) {
-        put_metrics(page, host);
+        host_metrics_put(page, host);
         return respond(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", page);
     }
     if (strcmp(url, "/healthz") == 0) {

@@ -210,6 +210,7 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
     sluice_status status = admit(host, job, err);
     if (status != SLUICE_OK) {
         job->graph->refused++;
+        job->graph->refusals[status]++;
         host_job_free(job);
         return status;
     }

@@ -37,7 +37,8 @@ static _Noreturn void become_runner(host_server *host, const host_runner *runner
                               .token = runner->token,
                               .given_up = runner->graph->given_up,
                               .given_up_count = runner->graph->given_up_count};
-    host_regions_leave(host, runner->seated ? runner->graph : NULL);
+    host_regions_leave(host, runner->graph, runner->seated);
+    pf_tallies_share(runner->graph->tallies, number_of(host, runner));
     if (pf_descriptor_become(far[1], 1, NULL) != SLUICE_OK || pf_descriptor_become(far[2], 2, NULL) != SLUICE_OK)
         pf_leave(1);
     pf_close_other_descriptors(keep, 1);
@@ -62,6 +63,7 @@ static sluice_status fork_runner(host_server *host, host_graph *graph, bool stay
     bool in_child = false;
     sluice_status status;
     *runner = (host_runner){.channel = -1, .output = {-1, -1}, .graph = graph, .stays = stays};
+    graph->tallies->places[number_of(host, runner)] = SLUICE_PHASE_NONE;
     if (stays)
         PF_TRY(host_region_seat(graph, runner, err));
     PF_GOTO(status, done, pf_socket_pair(channel, err));
@@ -349,8 +351,6 @@ static void take_answer(host_server *host, host_runner *runner)
     memcpy(&answer, runner->answer, sizeof answer);
     drain(host, runner);
     runner->graph->crashes = 0;
-    runner->graph->flushes += answer.flushes;
-    runner->graph->written += answer.written;
     runner->job = NULL;
     runner->answer_length = 0;
     runner->state = HOST_RUNNER_IDLE;

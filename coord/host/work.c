@@ -240,12 +240,7 @@ static int run_order(work_state *worker)
 
 static bool answer(const work_state *worker, int exit)
 {
-    const pf_counters *counters = worker->graph ? pf_volume_counters(st_graph_volume(worker->graph)) : NULL;
-    const host_answer words = {.exit = (uint32_t)exit,
-                               .fate = (uint32_t)worker->fate,
-                               .commit = worker->commit,
-                               .flushes = counters ? counters->file_syncs + counters->directory_syncs : 0,
-                               .written = counters ? counters->bytes_written : 0};
+    const host_answer words = {.exit = (uint32_t)exit, .fate = (uint32_t)worker->fate, .commit = worker->commit};
     size_t done = 0;
     (void)fflush(NULL);
     return pf_socket_send(worker->place->channel, &words, sizeof words, NULL, 0, &done, NULL) == SLUICE_OK;
@@ -282,8 +277,6 @@ int host_work(const host_place *place)
         drop_order(&worker);
         bool told = answer(&worker, exit);
         doubt_graph(&worker, exit);
-        if (worker.graph)
-            pf_volume_counters_reset(st_graph_volume(worker.graph));
         if (!told || !place->stays)
             break;
     }

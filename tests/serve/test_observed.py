@@ -2,11 +2,11 @@
 """What a supervisor shows of itself: metrics, health, the page, top; and what its processes are held back from."""
 
 import os
-import re
 import signal
 import socket
 import unittest
 
+from serve import prometheus
 from serve.serving import ServeTest, insert, workers
 from support.program import main
 
@@ -34,19 +34,8 @@ class Observed(ServeTest):
         code, head, body = self.get("/metrics")
         self.assertEqual(code, 200)
         self.assertIn("text/plain; version=0.0.4", head)
-        values, types = {}, {}
-        for line in body.splitlines():
-            if line.startswith("# TYPE "):
-                types[line.split()[2]] = line.split()[3]
-            elif not line.startswith("#"):
-                self.assertRegex(line, r'^sluice_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+$')
-                name, value = line.rsplit(" ", 1)
-                values[name] = float(value)
-                base = re.sub(r"(_bucket|_sum|_count)?(\{.*)?$", "", name)
-                self.assertTrue(base in types, line)
-        for name, kind in types.items():
-            self.assertEqual(kind == "counter", name.endswith("_total"), name)
-        return values
+        return {name + ("{%s}" % ",".join('%s="%s"' % pair for pair in labels) if labels else ""): value
+                for (name, labels), value in prometheus.parse(body)[1].items()}
 
     def test_metrics_count_what_was_done(self):
         self.configure("G", "H", http=self.http_path)
@@ -54,13 +43,13 @@ class Observed(ServeTest):
         for key in (1, 2, 2):
             self.say(self.mutate(insert(key)))
         values = self.metrics()
-        self.assertEqual(values['sluice_jobs_ended_total{graph="1",exit="0"}'], 2)
-        self.assertEqual(values['sluice_jobs_ended_total{graph="1",exit="4"}'], 1)
+        self.assertEqual(values['sluice_jobs_ended_total{exit="0",graph="1"}'], 2)
+        self.assertEqual(values['sluice_jobs_ended_total{exit="4",graph="1"}'], 1)
         self.assertEqual(values['sluice_job_seconds_count{graph="1"}'], 3)
         self.assertEqual(values['sluice_job_seconds_bucket{graph="1",le="+Inf"}'], 3)
-        self.assertEqual(values['sluice_jobs_ended_total{graph="2",exit="0"}'], 0)
+        self.assertEqual(values['sluice_jobs_ended_total{exit="0",graph="2"}'], 0)
         self.assertEqual(values['sluice_graph_up{graph="2"}'], 1)
-        self.assertGreaterEqual(values['sluice_flushes_total{graph="1"}'], 2)
+        self.assertGreaterEqual(values['sluice_fsyncs_total{graph="1",kind="file"}'], 2)
         self.assertEqual(self.get("/healthz")[::2], (200, "ok\n"))
         code, _, page = self.get("/")
         self.assertEqual(code, 200)
