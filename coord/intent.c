@@ -3,6 +3,7 @@
  * rules).
  */
 #include "coord/intent.h"
+#include "coord/board.h"
 #include "coord/bytes.h"
 #include "locks/order.h"
 #include "platform/check.h"
@@ -146,7 +147,8 @@ static frame_info judge(const uint8_t *bytes, size_t room, uint8_t *scratch)
     return found;
 }
 
-sluice_status co_slot_may_be_used(pf_file *intents, uint32_t number, bool *ret_used, sluice_error *err)
+sluice_status co_slot_may_be_used(pf_file *intents, uint32_t number, bool *ret_used, uint64_t *ret_sequence,
+                                  sluice_error *err)
 {
     uint8_t head[CO_FRAME_HEAD], scratch[CO_FRAME_HEAD];
     frame_info frames[2];
@@ -155,8 +157,11 @@ sluice_status co_slot_may_be_used(pf_file *intents, uint32_t number, bool *ret_u
         frames[i] = judge(head, sizeof head, scratch);
     }
     *ret_used = false;
+    *ret_sequence = 0;
     for (unsigned i = 0; i < 2; i++) {
         const frame_info *other = &frames[1 - i];
+        if (frames[i].state == FRAME_WHOLE && frames[i].sequence > *ret_sequence)
+            *ret_sequence = frames[i].sequence;
         bool outlived = other->state == FRAME_WHOLE && other->sequence > frames[i].sequence && frames[i].sequence > 0;
         if (frames[i].state == FRAME_BROKEN && !outlived)
             *ret_used = true;
@@ -291,7 +296,8 @@ static sluice_status seems_used(pf_file *intents, uint32_t number, bool *ret_use
     co_slot_state state;
     co_intent intent;
     bool scope_known = false;
-    PF_TRY(co_slot_may_be_used(intents, number, ret_used, err));
+    uint64_t sequence;
+    PF_TRY(co_slot_may_be_used(intents, number, ret_used, &sequence, err));
     if (!*ret_used)
         return SLUICE_OK;
     PF_TRY(co_slot_read(intents, number, &state, &intent, &scope_known, err));
@@ -419,6 +425,7 @@ sluice_status co_slot_write(co_slot *slot, co_intent *intent, co_phase phase, sl
         encode_frame(slot->sequence + 1, phase, &document, intent->plan_inline ? &intent->plan : NULL, &frame, err));
     if (arms) {
         co_scope_encode(&intent->scope, scope);
+        PF_GOTO(status, written, co_board_announce(slot->file, slot->number, slot->sequence + 1, err));
         PF_GOTO(status, written,
                 pf_write(slot->file, (uint64_t)slot->number * CO_SLOT_BYTES, scope, sizeof scope, err));
     }

@@ -102,8 +102,11 @@ typedef struct co_slot {
     bool recovering;   /* holds the recoverer byte too */
 } co_slot;
 
-/* A cheap look (two small reads): false when the slot is surely free. */
-sluice_status co_slot_may_be_used(pf_file *intents, uint32_t number, bool *ret_used, sluice_error *err);
+/* A cheap look (two small reads): false when the slot is surely free. *ret_sequence: of the newest whole frame. */
+sluice_status co_slot_may_be_used(pf_file *intents, uint32_t number, bool *ret_used, uint64_t *ret_sequence,
+                                  sluice_error *err);
+/* Behind the frames of slot 0: the board (coord/board.h). */
+#define CO_BOARD_AT 28672u
 /* Reads a slot in full. *ret_intent is filled for CO_SLOT_INTENT; for CO_SLOT_UNREADABLE only its scope, when
  * *ret_scope_known. */
 sluice_status co_slot_read(pf_file *intents, uint32_t number, co_slot_state *ret_state, co_intent *ret_intent,

@@ -5,6 +5,7 @@
  * the one that a dead recoverer made from this slot.
  */
 #include "coord/quarantine.h"
+#include "coord/board.h"
 #include "store/format/document.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@ sluice_status co_quarantine_put(st_graph *graph, lk_lockfile *graph_locks, co_sl
         status = pf_sync_dir(volume, FOLDER, err);
     else if (status != SLUICE_OK && err)
         *err = create_error;
+    if (status == SLUICE_OK)
+        status = co_board_announce_quarantine(slot->file, err);
     if (status == SLUICE_OK)
         status = co_slot_retire(slot, err);
 done:

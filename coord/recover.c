@@ -8,6 +8,7 @@
  */
 #include "coord/append.h"
 #include "coord/audit.h"
+#include "coord/board.h"
 #include "coord/quarantine.h"
 #include "coord/recovery.h"
 #include "platform/check.h"
@@ -154,13 +155,10 @@ static void count_action(const co_recovered *line)
 
 static sluice_status recover_slot(recovery_state *recovery, uint32_t number, sluice_error *err)
 {
-    bool used = false, scope_known = false, orphaned = false, mine = true;
+    bool scope_known = false, orphaned = false, mine = true;
     co_slot_state state;
     co_intent intent;
     co_recovered line;
-    PF_TRY(co_slot_may_be_used(recovery->intents, number, &used, err));
-    if (!used)
-        return SLUICE_OK;
     PF_TRY(co_slot_read(recovery->intents, number, &state, &intent, &scope_known, err));
     bool concerns = state != CO_SLOT_FREE && (scope_known ? overlaps(recovery->overlap, &intent.scope)
                                                           : true); /* unreadable: freed for everybody's sake */
@@ -172,6 +170,8 @@ static sluice_status recover_slot(recovery_state *recovery, uint32_t number, slu
         PF_TRY(co_slot_is_orphaned(recovery->intents, number, &orphaned, err));
         classify_from_outside(&line, state, orphaned);
     } else {
+        if (!recovery->how.graph_locks)
+            PF_TRY(lk_lockfile_open(st_graph_volume(recovery->graph), "locks/graph", &recovery->how.graph_locks, err));
         PF_TRY(take_and_resolve(recovery, number, &line, &mine, err));
         if (mine)
             count_action(&line);
@@ -196,6 +196,34 @@ static sluice_status on_quarantined(void *context, const co_quarantined *item, s
     (void)snprintf(line.action, sizeof line.action, "%s", "none");
     (void)snprintf(line.outcome, sizeof line.outcome, "%s", "kept");
     return emit(recovery, &line, err);
+}
+
+typedef struct quarantine_count {
+    co_quarantine_fn *each;
+    void *context;
+    bool any;
+} quarantine_count;
+
+static sluice_status count_quarantined(void *context, const co_quarantined *item, sluice_error *err)
+{
+    quarantine_count *count = context;
+    count->any = true;
+    return count->each(count->context, item, err);
+}
+
+/* Everything that was put aside. What is surely nothing is not listed. */
+static sluice_status each_quarantined(st_graph *graph, pf_file *intents, co_quarantine_fn *each, void *context,
+                                      sluice_error *err)
+{
+    quarantine_count count = {each, context, false};
+    bool empty = false;
+    PF_TRY(co_board_look_quarantine(graph, intents, &empty, err));
+    if (empty)
+        return SLUICE_OK;
+    PF_TRY(co_quarantine_list(graph, count_quarantined, &count, err));
+    if (!count.any)
+        co_board_quarantine_is_empty(graph);
+    return SLUICE_OK;
 }
 
 /* FULL: whatever a dead publisher left at the end of a branch is made reliable, too. */
@@ -227,18 +255,18 @@ sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_o
     pf_volume *volume = st_graph_volume(graph);
     recovery_state recovery = {.graph = graph, .mode = mode, .overlap = overlap, .each = each, .context = context};
     recovery.how = (co_resolution){.graph = graph, .deadline = deadline};
-    bool changes = mode != CO_RECOVER_PROBE;
+    bool changes = mode != CO_RECOVER_PROBE, used[CO_SLOTS];
     if (changes && st_graph_access(graph) != PF_WRITE)
         return pf_fail(err, SLUICE_PERMISSION, "recovery needs a graph that is open for writing");
     sluice_status status;
     PF_GOTO(status, done, pf_open(volume, ST_INTENTS_FILE, PF_READ, &recovery.intents, err));
-    if (changes)
-        PF_GOTO(status, done, lk_lockfile_open(volume, "locks/graph", &recovery.how.graph_locks, err));
+    PF_GOTO(status, done, co_board_look(graph, recovery.intents, used, err));
     for (uint32_t i = 0; i < CO_SLOTS; i++)
-        PF_GOTO(status, done, recover_slot(&recovery, i, err));
+        if (used[i])
+            PF_GOTO(status, done, recover_slot(&recovery, i, err));
     if (mode == CO_RECOVER_FULL)
         PF_GOTO(status, done, st_ref_list(graph, on_ref, &recovery, err));
-    PF_GOTO(status, done, co_quarantine_list(graph, on_quarantined, &recovery, err));
+    PF_GOTO(status, done, each_quarantined(graph, recovery.intents, on_quarantined, &recovery, err));
     if (recovery.blocked && changes)
         status = refuse(&recovery.blocker, err);
 done:
@@ -264,13 +292,9 @@ static sluice_status find_blocker(void *context, const co_quarantined *item, slu
 static sluice_status holds_overlapping(pf_file *intents, uint32_t number, const co_overlap *overlap, bool *ret_holds,
                                        uint64_t *ret_sequence, sluice_error *err)
 {
-    bool used = false, scope_known = false;
+    bool scope_known = false;
     co_slot_state state;
     co_intent intent;
-    *ret_holds = false;
-    PF_TRY(co_slot_may_be_used(intents, number, &used, err));
-    if (!used)
-        return SLUICE_OK;
     PF_TRY(co_slot_read(intents, number, &state, &intent, &scope_known, err));
     *ret_holds = state != CO_SLOT_FREE && scope_known && overlaps(overlap, &intent.scope);
     *ret_sequence = intent.scope.sequence;
@@ -283,8 +307,12 @@ sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, boo
     pf_file *intents = NULL;
     *ret_due = false;
     PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
-    sluice_status status = SLUICE_OK;
+    bool used[CO_SLOTS];
+    sluice_status status;
+    PF_GOTO(status, done, co_board_look(graph, intents, used, err));
     for (uint32_t i = 0; i < CO_SLOTS && !*ret_due; i++) {
+        if (!used[i])
+            continue;
         bool holds = false, orphaned = false;
         uint64_t before = 0, after = 0;
         PF_GOTO(status, done, holds_overlapping(intents, i, overlap, &holds, &before, err));
@@ -298,7 +326,7 @@ sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, boo
         *ret_due = holds && before == after;
     }
     if (!*ret_due)
-        status = co_quarantine_list(graph, find_blocker, (void *)(uintptr_t)overlap, err);
+        status = each_quarantined(graph, intents, find_blocker, (void *)(uintptr_t)overlap, err);
 done:
     (void)pf_close(intents, NULL); /* only read */
     return status;
@@ -309,8 +337,11 @@ sluice_status co_recovery_is_live(st_graph *graph, const co_overlap *overlap, bo
     pf_file *intents = NULL;
     *ret_live = false;
     PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
-    sluice_status status = SLUICE_OK;
+    bool used[CO_SLOTS];
+    sluice_status status = co_board_look(graph, intents, used, err);
     for (uint32_t i = 0; i < CO_SLOTS && !*ret_live && status == SLUICE_OK; i++) {
+        if (!used[i])
+            continue;
         bool holds = false, orphaned = true;
         uint64_t sequence = 0;
         status = holds_overlapping(intents, i, overlap, &holds, &sequence, err);
@@ -343,13 +374,14 @@ sluice_status co_recovery_scopes(st_graph *graph, co_scope_fn *each, void *conte
     pf_file *intents = NULL;
     scope_walk walk = {each, context, false};
     PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
-    sluice_status status = SLUICE_OK;
+    bool used[CO_SLOTS];
+    sluice_status status;
+    PF_GOTO(status, done, co_board_look(graph, intents, used, err));
     for (uint32_t i = 0; i < CO_SLOTS; i++) {
-        bool used = false, scope_known = false;
+        bool scope_known = false;
         co_slot_state state;
         co_intent intent;
-        PF_GOTO(status, done, co_slot_may_be_used(intents, i, &used, err));
-        if (!used)
+        if (!used[i])
             continue;
         PF_GOTO(status, done, co_slot_read(intents, i, &state, &intent, &scope_known, err));
         if (state != CO_SLOT_FREE && scope_known)
@@ -360,7 +392,7 @@ sluice_status co_recovery_scopes(st_graph *graph, co_scope_fn *each, void *conte
         if (status != SLUICE_OK)
             goto done;
     }
-    status = co_quarantine_list(graph, on_quarantined_scope, &walk, err);
+    status = each_quarantined(graph, intents, on_quarantined_scope, &walk, err);
 done:
     (void)pf_close(intents, NULL); /* only read */
     *ret_unknown = walk.unknown;
@@ -370,14 +402,15 @@ done:
 sluice_status co_recovery_bases(st_graph *graph, co_base_fn *each, void *context, sluice_error *err)
 {
     pf_file *intents = NULL;
-    sluice_status status = SLUICE_OK;
+    bool used[CO_SLOTS];
+    sluice_status status;
     PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
+    PF_GOTO(status, done, co_board_look(graph, intents, used, err));
     for (uint32_t i = 0; i < CO_SLOTS && status == SLUICE_OK; i++) {
-        bool used = false, scope_known = false;
+        bool scope_known = false;
         co_slot_state state;
         co_intent intent;
-        PF_GOTO(status, done, co_slot_may_be_used(intents, i, &used, err));
-        if (!used)
+        if (!used[i])
             continue;
         PF_GOTO(status, done, co_slot_read(intents, i, &state, &intent, &scope_known, err));
         if (state == CO_SLOT_INTENT)

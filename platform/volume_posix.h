@@ -29,6 +29,8 @@ typedef struct pf_posix_volume {
 struct pf_posix_file {
     pf_file base;
     int fd;
+    dev_t device;
+    ino_t inode;
     pf_posix_file *next, *previous; /* of a guarded volume */
 };
 

@@ -27,8 +27,8 @@
 /* ---- handles ---- */
 
 /* Takes `fd` over, also on failure. */
-static sluice_status file_from(pf_volume *volume, const char *path, pf_access access, int fd, pf_file **ret_file,
-                               sluice_error *err)
+static sluice_status file_from(pf_volume *volume, const char *path, pf_access access, int fd, const struct stat *st,
+                               pf_file **ret_file, sluice_error *err)
 {
     pf_posix_file *file = calloc(1, sizeof *file);
     sluice_status status;
@@ -44,6 +44,8 @@ static sluice_status file_from(pf_volume *volume, const char *path, pf_access ac
         return status;
     }
     file->fd = fd;
+    file->device = st->st_dev;
+    file->inode = st->st_ino;
     pf_posix_fork_list(file);
     *ret_file = &file->base;
     return SLUICE_OK;
@@ -52,15 +54,18 @@ static sluice_status file_from(pf_volume *volume, const char *path, pf_access ac
 static sluice_status create(pf_volume *volume, const char *path, pf_file **ret_file, sluice_error *err)
 {
     sluice_status status;
+    struct stat st;
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS);
 
     if (fd < 0)
         return pf_volume_fail(err, errno, "creating", path);
     status = pf_posix_set_mode(fd, PF_FILE_MODE, path, err);
+    if (status == SLUICE_OK && fstat(fd, &st) != 0)
+        status = pf_volume_fail(err, errno, "examining", path);
     if (status != SLUICE_OK)
         (void)close(fd);
     else
-        status = file_from(volume, path, PF_WRITE, fd, ret_file, err);
+        status = file_from(volume, path, PF_WRITE, fd, &st, ret_file, err);
     if (status != SLUICE_OK)
         (void)pf_posix_ops.remove(volume, path, NULL);
     return status;
@@ -74,12 +79,12 @@ sluice_status pf_posix_create(pf_volume *volume, const char *path, pf_file **ret
     return status;
 }
 
-static sluice_status check_opened(const pf_posix_volume *volume, int fd, const char *path, sluice_error *err)
+static sluice_status check_opened(const pf_posix_volume *volume, int fd, const char *path, struct stat *ret_stat,
+                                  sluice_error *err)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) != 0)
+    if (fstat(fd, ret_stat) != 0)
         return pf_volume_fail(err, errno, "examining", path);
+    const struct stat st = *ret_stat;
     if (!S_ISREG(st.st_mode))
         return pf_fail(err, SLUICE_CORRUPT, "opening %s: it is not a regular file", path);
     if (st.st_nlink == 0) /* removed between the walk and here */
@@ -98,16 +103,17 @@ static sluice_status open_file(pf_volume *volume, const char *path, pf_access ac
                                sluice_error *err)
 {
     sluice_status status;
+    struct stat st;
     int fd = pf_posix_open_beneath(pf_posix_of(volume), path, (access == PF_WRITE ? O_RDWR : O_RDONLY) | OPEN_FLAGS);
 
     if (fd < 0)
         return pf_volume_fail(err, errno, "opening", path);
-    status = check_opened(pf_posix_of(volume), fd, path, err);
+    status = check_opened(pf_posix_of(volume), fd, path, &st, err);
     if (status != SLUICE_OK) {
         (void)close(fd);
         return status;
     }
-    return file_from(volume, path, access, fd, ret_file, err);
+    return file_from(volume, path, access, fd, &st, ret_file, err);
 }
 
 sluice_status pf_posix_open(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file,
@@ -145,19 +151,13 @@ sluice_status pf_posix_file_stat(pf_file *file, pf_stat *ret_stat, sluice_error 
 
 sluice_status pf_posix_file_check_identity(pf_file *file, sluice_error *err)
 {
-    struct stat open_one, named_one;
-    bool same;
-    int fd;
+    const pf_posix_file *open_one = pf_posix_file_of(file);
+    struct stat named_one; /* whatever lies on the way to the name: it leads to this very file, or not */
+    int result = fstatat(pf_posix_of(file->volume)->root, file->path, &named_one, AT_SYMLINK_NOFOLLOW);
 
-    if (fstat(pf_posix_file_of(file)->fd, &open_one) != 0)
+    if (result != 0 && errno == ENOMEM)
         return pf_volume_fail(err, errno, "examining", file->path);
-    fd = pf_posix_open_beneath(pf_posix_of(file->volume), file->path, O_PATH | O_NOFOLLOW);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-        return pf_volume_fail(err, errno, "examining", file->path);
-    same = fd >= 0 && fstat(fd, &named_one) == 0 && open_one.st_dev == named_one.st_dev &&
-           open_one.st_ino == named_one.st_ino;
-    if (fd >= 0)
-        (void)close(fd);
+    bool same = result == 0 && named_one.st_dev == open_one->device && named_one.st_ino == open_one->inode;
     return same ? SLUICE_OK : pf_fail(err, SLUICE_FENCED, "%s was moved or replaced", file->path);
 }
 

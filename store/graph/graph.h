@@ -63,12 +63,17 @@ const pf_id *st_graph_id(const st_graph *graph);
 st_write_mode st_graph_mode(const st_graph *graph);
 pf_access st_graph_access(const st_graph *graph);
 const pf_filesystem *st_graph_filesystem(const st_graph *graph);
-/* What store/state has read and keeps with the handle (commit_edit.c): NULL at first; released on closing. */
+/* What others have read and keep with the handle: NULL at first; released on closing, the last kind first. */
 typedef struct st_kept {
     void *data;
     void (*release)(void *data);
 } st_kept;
-st_kept *st_graph_kept(st_graph *graph);
+typedef enum st_kept_kind {
+    ST_KEPT_RECORDS, /* store/state/commit_edit.c */
+    ST_KEPT_BOARD,   /* coord/board.c */
+    ST_KEPT_KINDS
+} st_kept_kind;
+st_kept *st_graph_kept(st_graph *graph, st_kept_kind kind);
 
 /* Entries of the graph's folder that are not ours (kept, never a reason to refuse; counted in status). */
 sluice_status st_graph_unknown_entries(st_graph *graph, uint64_t *ret_count, sluice_error *err);

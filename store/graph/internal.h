@@ -51,7 +51,7 @@ struct st_graph {
     const st_cut *cut; /* the graph is seen as of this; NULL: as it is */
     st_cut *owned_cut; /* the same, when this handle read it */
     bool borrowed;     /* the volume is another handle's */
-    st_kept kept;
+    st_kept kept[ST_KEPT_KINDS];
     bool damaged;    /* st_graph_open_damaged */
     uint64_t seen;   /* ... the newest generation of which a damaged log has a trace; 0: none was opened as damaged */
     bool substitute; /* ... and a schema was taken for another one */

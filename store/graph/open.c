@@ -142,8 +142,9 @@ void st_graph_close(st_graph *graph)
 {
     if (!graph)
         return;
-    if (graph->kept.release)
-        graph->kept.release(graph->kept.data);
+    for (unsigned i = ST_KEPT_KINDS; i-- > 0;)
+        if (graph->kept[i].release)
+            graph->kept[i].release(graph->kept[i].data);
     for (uint32_t i = 0; i < graph->log_count; i++)
         st_log_close(graph->logs[i].log);
     st_log_close(graph->control);
@@ -184,9 +185,9 @@ const pf_filesystem *st_graph_filesystem(const st_graph *graph)
     return &graph->filesystem;
 }
 
-st_kept *st_graph_kept(st_graph *graph)
+st_kept *st_graph_kept(st_graph *graph, st_kept_kind kind)
 {
-    return &graph->kept;
+    return &graph->kept[kind];
 }
 
 static sluice_status count_unknown(void *context, const char *name, pf_kind kind, sluice_error *err)

@@ -104,7 +104,7 @@ static void release_kept(void *data)
 /* Where the handle keeps a generation, if it is small. */
 static sluice_status place_of(st_graph *graph, const st_edit_place *place, st_edit_record **ret_kept, sluice_error *err)
 {
-    st_kept *all = st_graph_kept(graph);
+    st_kept *all = st_graph_kept(graph, ST_KEPT_RECORDS);
     if (!all->data) {
         all->data = calloc(KEPT_RECORDS, sizeof(st_edit_record));
         all->release = release_kept;

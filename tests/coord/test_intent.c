@@ -94,8 +94,9 @@ static bool may_be_used(const slots_fixture *fixture, uint32_t number)
 {
     sluice_error err = {0};
     bool used = false;
+    uint64_t sequence = 0;
     pf_file *file = intents(fixture);
-    ASSERT_OK(co_slot_may_be_used(file, number, &used, &err));
+    ASSERT_OK(co_slot_may_be_used(file, number, &used, &sequence, &err));
     ASSERT_OK(pf_close(file, &err));
     return used;
 }
