@@ -1,12 +1,14 @@
 /*
- * What branches cost on a graph with many edges, in bytes that the volume reads (mapping a file counts its whole
- * length) and writes: creating one and merging it by a fast-forward, less than a mebibyte, whatever the size (M-08; a
- * one-row change follows from what it touches). SLUICE_LONG=1: five million edges.
+ * What branches and differences cost on a graph with many edges, in bytes that the volume reads (mapping a file counts
+ * its whole length) and writes: creating a branch and merging it by a fast-forward, less than a mebibyte, whatever the
+ * size (M-08); a merge of one row and the difference that it makes follow from what they touch. SLUICE_LONG=1: five
+ * million edges.
  */
 #include "coord/branch.h"
 #include "coord/merge.h"
 #include "coord/mutate.h"
 #include "load_fixture.h"
+#include "store/read/diff.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +75,36 @@ static void merge_costs(load_fixture *fixture, co_merge_outcome outcome, const c
     st_graph_close(graph);
 }
 
+static sluice_status count_change(void *context, const st_row_change *change, sluice_error *err)
+{
+    (void)change;
+    (void)err;
+    ++*(unsigned *)context;
+    return SLUICE_OK;
+}
+
+/* The last commit of the branch against the one before it, by a process that knows nothing yet. */
+static void diff_costs(load_fixture *fixture, const char *branch, const char *what, uint64_t most)
+{
+    sluice_error err = {0};
+    st_snapshot *from = NULL, *to = NULL;
+    unsigned changes = 0;
+    char before[24];
+    st_graph *graph = load_fixture_open(fixture);
+    pf_volume_counters_reset(st_graph_volume(graph));
+    ASSERT_OK(st_snapshot_open(graph, branch, NULL, &to, &err));
+    const st_view *view = st_snapshot_view(to);
+    (void)snprintf(before, sizeof before, "%llu", (unsigned long long)view->generation - 1);
+    ASSERT_OK(st_snapshot_open(graph, branch, before, &from, &err));
+    for (uint32_t i = 0; i < view->schema->type_count; i++)
+        ASSERT_OK(st_diff_table(from, to, view->schema->types[i].table, count_change, &changes, &err));
+    assert_int_equal(changes, 1);
+    assert_true(bytes_of(graph, what) < most);
+    st_snapshot_close(from);
+    st_snapshot_close(to);
+    st_graph_close(graph);
+}
+
 static void branches_cost_the_same_at_any_size(void **state)
 {
     (void)state;
@@ -91,6 +123,8 @@ static void branches_cost_the_same_at_any_size(void **state)
     insert_edge(graph, "b");
     insert_edge(graph, NULL);
     merge_costs(&fixture, CO_MERGE_MERGED, "merge of one edge", 16 * MIB);
+    diff_costs(&fixture, NULL, "difference of one edge merged", MIB);
+    diff_costs(&fixture, "b", "difference of one edge inserted", MIB);
     st_graph_close(graph);
     load_fixture_expect_clean(&fixture);
     load_fixture_free(&fixture);
