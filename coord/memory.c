@@ -17,6 +17,12 @@ static uint64_t least_for(unsigned workers)
     return SUPERVISOR + workers * WORKER_LEAST;
 }
 
+unsigned co_memory_workers(uint64_t memory)
+{
+    uint64_t workers = memory > least_for(1) ? (memory - SUPERVISOR) / WORKER_LEAST : 1;
+    return workers < UINT32_MAX ? (unsigned)workers : UINT32_MAX;
+}
+
 sluice_status co_memory_choose(uint64_t given, unsigned asked_workers, unsigned *ret_workers, uint64_t *ret_share,
                                sluice_error *err)
 {

@@ -7,6 +7,7 @@
  */
 #include "platform/volume_impl.h"
 
+#include "platform/allowance.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
 #include "platform/tally.h"
@@ -177,7 +178,9 @@ sluice_status pf_create(pf_volume *volume, const char *path, pf_file **ret_file,
     PF_TRY(check_path(path, err));
     PF_TRY(begin_change(volume, &volume->counters.creates, err));
     PF_TRY(PF_FAILPOINT(VOLUME_CREATE, err));
-    return volume->ops->create(volume, path, ret_file, err);
+    PF_TRY(volume->ops->create(volume, path, ret_file, err));
+    (*ret_file)->counts = pf_allowance_counts(path);
+    return SLUICE_OK;
 }
 
 sluice_status pf_open(pf_volume *volume, const char *path, pf_access access, pf_file **ret_file, sluice_error *err)
@@ -304,6 +307,16 @@ static sluice_status check_range(uint64_t offset, uint64_t length, sluice_error 
     return SLUICE_OK;
 }
 
+/* The file is about to reach `end`. */
+static sluice_status take_space(pf_file *file, uint64_t end, sluice_error *err)
+{
+    if (!file->counts || end <= file->taken_to)
+        return SLUICE_OK;
+    PF_TRY(pf_allowance_take(end - file->taken_to, err));
+    file->taken_to = end;
+    return SLUICE_OK;
+}
+
 static sluice_status fail_short(const pf_file *file, sluice_error *err)
 {
     return pf_fail(err, SLUICE_CORRUPT, "%s is shorter than what it must hold", file->path);
@@ -350,6 +363,7 @@ sluice_status pf_write(pf_file *file, uint64_t offset, const void *bytes, size_t
     PF_TRY(check_range(offset, length, err));
     PF_TRY(begin_file_change(file, &file->volume->counters.writes, err));
     PF_TRY(PF_FAILPOINT(VOLUME_WRITE, err));
+    PF_TRY(take_space(file, offset + length, err));
     status = file->volume->ops->write(file, offset, bytes, length, &written, err);
     file->volume->counters.bytes_written += written;
     pf_tally_add(PF_TALLY_BYTES_WRITTEN, written);
@@ -386,6 +400,7 @@ sluice_status pf_zero_fill(pf_file *file, uint64_t size, sluice_error *err)
     PF_TRY(check_range(size, 0, err));
     PF_TRY(begin_file_change(file, &file->volume->counters.writes, err));
     PF_TRY(PF_FAILPOINT(VOLUME_WRITE, err));
+    PF_TRY(take_space(file, size, err));
     status = file->volume->ops->zero_fill(file, size, &written, err);
     file->volume->counters.bytes_written += written;
     pf_tally_add(PF_TALLY_BYTES_WRITTEN, written);

@@ -73,7 +73,9 @@ struct pf_file { /* first member of each implementation's own */
     pf_volume *volume;
     char *path; /* below the root; owned */
     pf_access access;
-    bool abandoned; /* a sync of it failed: never written, never synced again */
+    bool counts;       /* its growth, against this process's allowance (platform/allowance.h) */
+    uint64_t taken_to; /* so much of it has been counted */
+    bool abandoned;    /* a sync of it failed: never written, never synced again */
     pf_held_lock *held;
     size_t held_count, held_capacity;
 };

@@ -51,6 +51,8 @@ static sluice_status open_graph(host_server *host, host_graph *graph, sluice_err
     PF_TRY(pf_volume_open(graph->config.path, PF_WRITE, &graph->volume, err));
     PF_TRY(lk_lockfile_open(graph->volume, "locks/graph", &graph->locks, err));
     PF_TRY(take_host_byte(graph, err));
+    if (!graph->disk.address)
+        PF_TRY(pf_shared_memory_make(sizeof(uint64_t), &graph->disk, err));
     leave_hint(host, graph);
     graph->ready = true;
     return SLUICE_OK;
@@ -148,6 +150,7 @@ static void free_graph(host_server *host, host_graph *graph)
             job->graph = NULL; /* it has ended */
     }
     close_graph(graph);
+    pf_shared_memory_free(&graph->disk);
     host_region_free(graph);
     pf_shared_memory_free(&graph->tally_memory);
     free(graph->config.path);

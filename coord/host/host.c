@@ -7,6 +7,7 @@
 #include "coord/host/host.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/memory.h"
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ static void reload(host_server *host)
     host->config.workers = config.workers;
     host->config.requests_per_second = config.requests_per_second;
     host->config.stopped_seconds = config.stopped_seconds;
+    host->memory = pf_memory_available();
     host_graphs_apply(host, &config);
     host_config_free(&config);
     host_log("info", "reloaded", "workers=%u", host->config.workers);
@@ -182,6 +184,7 @@ static sluice_status open_host(host_server *host, sluice_error *err)
     PF_TRY(pf_watch_open(&host->watch, err));
     PF_TRY(pf_watch_hangups(host->watch, err));
     pf_raise_descriptors();
+    host->memory = pf_memory_available();
     PF_TRY(host_http_open(host, err));
     host_graphs_apply(host, &host->config);
     /* Last: who is let in finds every graph hosted, and said so in its folder. */

@@ -17,7 +17,8 @@
  * One process, one thread; nothing here waits but for the next event. Everything that a client or a tenant can make
  * grow has a bound: connections, the length of a line, descriptors, rate, waiting jobs, kept output, runners. Whoever
  * exceeds one is refused or disconnected; nobody else notices. Memory of the supervisor is not shared with runners in
- * either direction: a runner has a copy as of its fork, and what it says back is read as bytes.
+ * either direction: a runner has a copy as of its fork, and what it says back is read as bytes. (Runners of one graph
+ * share its region, and a count of its disk, which the supervisor does not go by.)
  *
  * Crash rules. Runner: its process is reaped (the only proof), then its job is given to another, a bounded number of
  * times; every attempt has the same operation id, so that what was published before the death is found and not
@@ -103,6 +104,7 @@ struct host_job {
     host_graph *graph; /* NULL once it is not hosted any more; then the job has ended */
     uint32_t user;
     uint32_t workers; /* places that it takes in its lane */
+    uint64_t memory;  /* that it may have, while it runs */
     pf_sha256 request;
     char *line; /* the request's parameters */
     size_t length;
@@ -143,6 +145,7 @@ struct host_graph {
     co_latch_watch latches[2];
     host_job *queue; /* waiting, first in first out */
     uint32_t queued, running;
+    pf_shared_memory disk;     /* how many bytes it has, as its runners count them (platform/allowance.h) */
     uint32_t held;             /* descriptors of its jobs that have not ended */
     uint64_t pass[HOST_LANES]; /* what it has had, by weight: who has had least is next */
     unsigned crashes;          /* in a row */
@@ -224,7 +227,8 @@ struct host_server {
     host_client *dirty[HOST_CONNECTIONS_MAX]; /* to be flushed, at the end of a turn: nobody is closed before */
     uint32_t dirty_count;
     uint32_t used[HOST_LANES];
-    uint64_t pass[HOST_LANES]; /* of the graph that was served last */
+    uint64_t memory, memory_used; /* that there is; that running jobs may have */
+    uint64_t pass[HOST_LANES];    /* of the graph that was served last */
     bool draining;
     unsigned interrupts;
     bool over;
@@ -366,6 +370,7 @@ typedef struct host_place {
     shm_token token;
     const pf_id *given_up; /* the epochs of damaged regions before this one */
     uint32_t given_up_count;
+    uint64_t *disk; /* shared by all runners of the graph */
 } host_place;
 /* The whole life of a runner; returns its exit status. */
 int host_work(const host_place *place);

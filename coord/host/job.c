@@ -7,11 +7,13 @@
  * graph that was idle begins where the others stand, so that nobody saves up turns.
  */
 #include "coord/host/host.h"
+#include "coord/memory.h"
 #include "platform/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRIDE (UINT64_C(1) << 20)
+#define STRIDE       (UINT64_C(1) << 20)
+#define MEMORY_LEAST (UINT64_C(64) << 20) /* a job with less is of no use */
 
 host_job *host_job_find(host_server *host, const pf_id *id)
 {
@@ -102,11 +104,30 @@ static uint32_t share_of(const host_server *host, const host_graph *graph)
     return share > 0 ? (uint32_t)share : 1;
 }
 
+/* Of one job: as configured, else its graph's share of half of what there is. */
+static uint64_t memory_of(const host_server *host, const host_graph *graph)
+{
+    uint64_t weights = graph->config.weight;
+    if (graph->config.memory)
+        return graph->config.memory;
+    for (const host_graph *other = host->graphs; other; other = other->next)
+        weights += other != graph ? other->config.weight : 0;
+    uint64_t memory = host->memory / 2 / weights * graph->config.weight / graph->config.max_jobs;
+    return memory > MEMORY_LEAST ? memory : MEMORY_LEAST;
+}
+
+/* Jobs of all graphs together stay below what there is: where shares would be too small to work with, jobs wait. One
+ * may always run. */
+static bool has_memory(const host_server *host, const host_graph *graph)
+{
+    return host->memory_used == 0 || host->memory_used + memory_of(host, graph) <= host->memory / 4 * 3;
+}
+
 /* The first waiting job of this lane that its graph lets start now. */
 static host_job *eligible(const host_server *host, const host_graph *graph, host_lane lane, int64_t now)
 {
     uint32_t most = one_at_a_time(graph) ? 1 : graph->config.max_jobs;
-    if (graph->running >= most || graph->not_before_ns > now ||
+    if (graph->running >= most || graph->not_before_ns > now || !has_memory(host, graph) ||
         (lane == HOST_SMALL && !host_runner_can_start(host, graph)))
         return NULL;
     host_job *job = graph->queue;
@@ -154,6 +175,8 @@ static void start(host_server *host, host_job *job)
                          : INT64_MAX;
     job->graph->running++;
     host->used[job->lane] += job->workers;
+    job->memory = memory_of(host, job->graph);
+    host->memory_used += job->memory;
     if (host_runner_start(host, job, &error) != SLUICE_OK)
         host_job_end(host, job, 0, &error);
 }
@@ -217,6 +240,8 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
     job->submitted_ns = pf_monotonic_ns();
     job->graph->held += job->descriptor_count;
     uint32_t share = share_of(host, job->graph);
+    unsigned enough = co_memory_workers(memory_of(host, job->graph));
+    share = share < enough ? share : enough;
     job->workers = job->lane == HOST_SMALL ? 1 : job->workers == 0 || job->workers > share ? share : job->workers;
     job->previous = host->newest;
     if (host->newest)
@@ -230,14 +255,20 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
 
 /* ---- ends ---- */
 
+static void give_back(host_server *host, const host_job *job)
+{
+    job->graph->running--;
+    host->used[job->lane] -= job->workers;
+    host->memory_used -= job->memory;
+}
+
 void host_job_end(host_server *host, host_job *job, int exit, const sluice_error *failed)
 {
     PF_ASSERT(job->state != HOST_ENDED);
     if (job->state == HOST_WAITING) {
         dequeue(job);
     } else {
-        job->graph->running--;
-        host->used[job->lane] -= job->workers;
+        give_back(host, job);
     }
     job->state = HOST_ENDED;
     job->runner = NULL;
@@ -319,12 +350,13 @@ void host_job_lost(host_server *host, host_job *job, bool crashed, const char *h
     if (crashed) {
         graph->crashes++;
         back_off(graph);
+        if (graph->crashes == HOST_CRASHES_MAX)
+            host_log("error", "crash-loop", "graph=%u crashes=%u", graph->number, graph->crashes);
     }
     bool again = job->crashes < HOST_CRASHES_MAX && job->attempts < HOST_DEATHS_MAX && !job->once && !job->cancelled &&
                  !job->late && !host->draining;
     if (again) {
-        graph->running--;
-        host->used[job->lane] -= job->workers;
+        give_back(host, job);
         job->runner = NULL;
         job->output[0].length = job->output[1].length = 0;
         enqueue(job, true);

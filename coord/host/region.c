@@ -140,7 +140,9 @@ void host_regions_leave(host_server *host, const host_graph *own, bool seated)
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
         if (graph != own || !seated)
             host_region_free(graph);
-        if (graph != own)
+        if (graph != own) {
             pf_shared_memory_free(&graph->tally_memory);
+            pf_shared_memory_free(&graph->disk);
+        }
     }
 }

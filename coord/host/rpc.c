@@ -548,11 +548,12 @@ static void list(const rpc_request *request)
 
 const char *host_graph_state(const host_graph *graph, int64_t now)
 {
-    return graph->leaving               ? "leaving"
-           : !graph->ready              ? "failed"
-           : graph->not_before_ns > now ? "crash-loop"
-           : graph->running > 0         ? "working"
-                                        : "idle";
+    return graph->leaving                       ? "leaving"
+           : !graph->ready                      ? "failed"
+           : graph->crashes >= HOST_CRASHES_MAX ? "crash-loop" /* until a job comes through */
+           : graph->not_before_ns > now         ? "backing-off"
+           : graph->running > 0                 ? "working"
+                                                : "idle";
 }
 
 static void put_graph(st_json *json, const host_graph *graph, int64_t now)

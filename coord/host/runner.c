@@ -35,6 +35,7 @@ static _Noreturn void become_runner(host_server *host, const host_runner *runner
                               .stays = runner->stays,
                               .region = runner->seated ? &runner->graph->region : NULL,
                               .token = runner->token,
+                              .disk = runner->graph->disk.address,
                               .given_up = runner->graph->given_up,
                               .given_up_count = runner->graph->given_up_count};
     host_regions_leave(host, runner->graph, runner->seated);
@@ -198,23 +199,11 @@ static void send_orders(host_server *host, host_runner *runner)
                                runner->orders.length > 0);
 }
 
-/* Of one job: as configured, else its graph's share of half of what there is. */
-static uint64_t memory_of(const host_server *host, const host_job *job)
-{
-    uint64_t weights = job->graph->config.weight;
-    if (job->graph->config.memory)
-        return job->graph->config.memory;
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next)
-        weights += graph != job->graph ? graph->config.weight : 0;
-    uint64_t memory = pf_memory_available() / 2 / weights * job->graph->config.weight / job->graph->config.max_jobs;
-    return memory > UINT64_C(64) << 20 ? memory : UINT64_C(64) << 20;
-}
-
 sluice_status host_runner_start(host_server *host, host_job *job, sluice_error *err)
 {
     bool stays = job->lane == HOST_SMALL && job->fates == 0;
     const host_order order = {.length = job->length,
-                              .memory = memory_of(host, job),
+                              .memory = job->memory,
                               .quota = job->graph->config.quota,
                               .operation = job->operation,
                               .command = (uint32_t)(job->command - host->program->commands),
@@ -350,7 +339,8 @@ static void take_answer(host_server *host, host_runner *runner)
     host_job *job = runner->job;
     memcpy(&answer, runner->answer, sizeof answer);
     drain(host, runner);
-    runner->graph->crashes = 0;
+    if (job->fates == 0)
+        runner->graph->crashes = 0;
     runner->job = NULL;
     runner->answer_length = 0;
     runner->state = HOST_RUNNER_IDLE;

@@ -5,6 +5,7 @@
  * what a command does is the command's own. It ends when its channel does; the kernel ends it with the supervisor.
  */
 #include "coord/host/host.h"
+#include "platform/allowance.h"
 #include "platform/check.h"
 #include "platform/confine.h"
 #include "platform/failpoint.h"
@@ -19,6 +20,10 @@
 
 #define COUNT_EVERY 64u
 
+/* What jobs make there counts against the quota while they make it. Logs, intents and control/ grow by little, and what
+ * recovery does never fails for a quota. */
+static const char *const staged[] = {"tables/", "attempts/", NULL};
+
 typedef struct work_state {
     const host_place *place;
     st_graph *graph;
@@ -29,8 +34,7 @@ typedef struct work_state {
     pf_watch *watch;
     bool interrupted;
     host_order order;
-    uint64_t used;      /* bytes of disk, when they were counted last */
-    unsigned uncounted; /* orders since then */
+    unsigned uncounted; /* orders since the bytes on disk were counted */
     sluice_error full;
     co_host_fate fate;
     pf_id commit;
@@ -125,22 +129,27 @@ static bool is_true(const st_node *params, const char *name)
     return node && node->kind == ST_NODE_BOOL && node->boolean;
 }
 
-/* Counted anew now and then, and whenever it would matter: a job begins only while its graph has less than its quota.
- */
+/* Counted anew now and then, and whenever it would matter: a job begins only while its graph has less than its quota,
+ * and ends when it comes to have more. */
 static const sluice_error *find_full(work_state *worker)
 {
     uint64_t quota = worker->order.quota;
+    uint64_t used = __atomic_load_n(worker->place->disk, __ATOMIC_RELAXED);
+    const pf_allowance allowance = {
+        .used = worker->place->disk, .limit = quota, .folder = worker->place->graph_path, .counted = staged};
+    pf_allowance_set(quota > 0 ? &allowance : NULL);
     if (quota == 0)
         return NULL;
-    if (worker->used == 0 || worker->used >= quota || worker->uncounted++ >= COUNT_EVERY) {
-        worker->used = pf_folder_bytes(worker->place->graph_path);
+    if (used == 0 || used >= quota || worker->uncounted++ >= COUNT_EVERY) {
+        used = pf_folder_bytes(worker->place->graph_path);
+        __atomic_store_n(worker->place->disk, used, __ATOMIC_RELAXED);
         worker->uncounted = 0;
     }
-    if (worker->used < quota)
+    if (used < quota)
         return NULL;
     worker->full = (sluice_error){0};
     (void)pf_fail(&worker->full, SLUICE_QUOTA, "the graph has %llu bytes of disk, and may have %llu",
-                  (unsigned long long)worker->used, (unsigned long long)quota);
+                  (unsigned long long)used, (unsigned long long)quota);
     pf_hint(&worker->full, "run: sluice gc; or give the graph a larger quota in the supervisor's configuration");
     return &worker->full;
 }
