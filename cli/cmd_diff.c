@@ -2,8 +2,8 @@
  * diff: what changed between two places of a graph, counted by type, or row by row.
  */
 #include "cli/output.h"
-#include "store/read/diff.h"
 #include "store/read/key_text.h"
+#include "store/read/row_json.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -37,35 +37,6 @@ static sluice_status open_place(st_graph *graph, const char *branch, const char 
 
 /* ---- row by row ---- */
 
-static sluice_status put_part(st_json *json, const char *name, const st_row_change *change, uint32_t first,
-                              uint32_t count, sluice_error *err)
-{
-    pf_buffer value = {0};
-    sluice_status status = st_key_to_json(change->key + first, count, change->key_row, &value, err);
-    if (status == SLUICE_OK) {
-        st_json_name(json, name);
-        st_json_raw(json, (const char *)value.data, value.length);
-    }
-    pf_buffer_free(&value);
-    return status;
-}
-
-static sluice_status put_name(const comparison *state, st_json *json, const st_row_change *change, sluice_error *err)
-{
-    uint32_t ends = state->type->edge ? 2 : 0;
-    if (state->type->edge) {
-        PF_TRY(put_part(json, "from", change, 0, 1, err));
-        PF_TRY(put_part(json, "to", change, 1, 1, err));
-    }
-    if (change->key_count > ends)
-        PF_TRY(put_part(json, "key", change, ends, change->key_count - ends, err));
-    if (change->row_id > 0) {
-        st_json_name(json, "_row_id");
-        st_json_unsigned(json, change->row_id);
-    }
-    return SLUICE_OK;
-}
-
 static sluice_status print_change(const comparison *state, const st_row_change *change, sluice_error *err)
 {
     cli_json document;
@@ -76,7 +47,7 @@ static sluice_status print_change(const comparison *state, const st_row_change *
     st_json_text(json, state->type->name);
     st_json_name(json, "change");
     st_json_text(json, words[change->kind]);
-    sluice_status status = put_name(state, json, change, err);
+    sluice_status status = st_row_change_name(state->type, change, json, err);
     if (status != SLUICE_OK) {
         pf_buffer_free(&document.buffer);
         return status;

@@ -19,6 +19,7 @@ typedef struct cli_run {
     cli_arguments arguments;
     pf_output *out;
     bool document_printed; /* the result says what is wrong: no error document after it */
+    bool reader_gone;      /* nobody reads standard output any more, and that is how this command ends */
     bool served;           /* a supervisor has run it, with this exit status */
     int served_exit;
     pf_buffer text; /* standard input, where it had to be read before it was known who runs the command; else empty */
@@ -41,7 +42,7 @@ struct cli_command {
 extern const cli_command cli_init, cli_load, cli_mutate, cli_scan, cli_get, cli_count, cli_neighbors, cli_export,
     cli_log, cli_show, cli_diff, cli_checkpoint, cli_revert, cli_status, cli_verify, cli_recover, cli_gc, cli_branch,
     cli_merge, cli_schema, cli_serve, cli_jobs, cli_cancel, cli_top, cli_optimize, cli_index, cli_version, cli_help;
-extern const cli_command cli_backup, cli_salvage, cli_completion, cli_describe;
+extern const cli_command cli_backup, cli_salvage, cli_completion, cli_describe, cli_changes;
 /* All of them, in the order of the help; ends with NULL. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_find_command(const char *name);                  /* NULL when absent */

@@ -16,11 +16,11 @@
 #define EXIT_INTERRUPTED 130
 
 const cli_command *const cli_commands[] = {
-    &cli_init,      &cli_load,     &cli_mutate,     &cli_get,    &cli_scan,   &cli_count,      &cli_describe,
-    &cli_neighbors, &cli_export,   &cli_log,        &cli_show,   &cli_diff,   &cli_checkpoint, &cli_revert,
-    &cli_schema,    &cli_optimize, &cli_index,      &cli_status, &cli_verify, &cli_recover,    &cli_gc,
-    &cli_backup,    &cli_salvage,  &cli_branch,     &cli_merge,  &cli_serve,  &cli_jobs,       &cli_cancel,
-    &cli_top,       &cli_version,  &cli_completion, &cli_help,   NULL};
+    &cli_init,      &cli_load,   &cli_mutate,   &cli_get,        &cli_scan,   &cli_count,   &cli_describe,
+    &cli_neighbors, &cli_export, &cli_log,      &cli_show,       &cli_diff,   &cli_changes, &cli_checkpoint,
+    &cli_revert,    &cli_schema, &cli_optimize, &cli_index,      &cli_status, &cli_verify,  &cli_recover,
+    &cli_gc,        &cli_backup, &cli_salvage,  &cli_branch,     &cli_merge,  &cli_serve,   &cli_jobs,
+    &cli_cancel,    &cli_top,    &cli_version,  &cli_completion, &cli_help,   NULL};
 
 const cli_command *cli_find_command(const char *name)
 {
@@ -105,7 +105,7 @@ static int exit_status_of(sluice_status status)
 
 static int finish(cli_run *run, sluice_status status, sluice_error *err)
 {
-    if (status == SLUICE_OK)
+    if (status == SLUICE_OK && !run->reader_gone)
         status = pf_output_flush(run->out, err);
     if (status != SLUICE_OK) {
         cli_print_error(err);
@@ -113,6 +113,8 @@ static int finish(cli_run *run, sluice_status status, sluice_error *err)
             cli_print_error_document(run, err);
     }
     sluice_status closed = pf_output_close(run->out, false, NULL);
+    if (run->reader_gone)
+        closed = SLUICE_OK;
     if (status == SLUICE_OK && closed == SLUICE_OK && run->served)
         return run->served_exit;
     return exit_status_of(status != SLUICE_OK ? status : closed);

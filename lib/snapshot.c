@@ -2,8 +2,8 @@
  * Snapshots: pinned states, and what is asked of them by key.
  */
 #include "lib/handle.h"
-#include "store/format/json.h"
 #include "store/read/key_text.h"
+#include "store/read/row_json.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,55 +73,6 @@ sluice_status sluice_count(sluice_snapshot *snapshot, const char *type, uint64_t
 
 /* ---- one node ---- */
 
-typedef struct node_row { /* what is read into */
-    st_column_spec *specs;
-    st_column_builder **builders;
-    uint32_t count;
-} node_row;
-
-static void free_row(node_row *row)
-{
-    for (uint32_t i = 0; row->builders && i < row->count; i++)
-        st_column_builder_free(row->builders[i]);
-    free(row->builders);
-    st_type_columns_free(row->specs, row->count);
-}
-
-static sluice_status make_row(const st_schema *schema, const st_type_def *type, node_row *row, sluice_error *err)
-{
-    PF_TRY(st_type_columns(schema, type, &row->specs, &row->count, err));
-    row->builders = calloc((size_t)row->count + 1, sizeof(st_column_builder *));
-    if (!row->builders)
-        return pf_fail_memory(err);
-    for (uint32_t i = 0; i < row->count; i++)
-        PF_TRY(st_column_builder_new(&row->specs[i], &row->builders[i], err));
-    return SLUICE_OK;
-}
-
-static sluice_status put_row(const node_row *row, bool row_id, uint64_t id, pf_buffer *text, sluice_error *err)
-{
-    st_json json;
-    st_json_begin(&json, text);
-    st_json_object(&json);
-    if (row_id) {
-        st_json_name(&json, "_row_id");
-        st_json_unsigned(&json, id);
-    }
-    for (uint32_t i = 0; i < row->count; i++) {
-        st_column column;
-        pf_buffer value = {0};
-        st_builder_view(row->builders[i], &column);
-        sluice_status status = st_column_is_null(&column, 0) ? pf_buffer_append_text(&value, "null", err)
-                                                             : st_value_json(&column, 0, &value, err);
-        st_json_name(&json, row->specs[i].name);
-        st_json_raw(&json, (const char *)value.data, value.length);
-        pf_buffer_free(&value);
-        PF_TRY(status);
-    }
-    st_json_object_end(&json);
-    return st_json_end(&json, false, err);
-}
-
 static sluice_status find_node(sluice_snapshot *snapshot, const st_type_def *type, const char *key_text,
                                st_key_values *key, st_table_reader **ret_reader, bool *ret_found,
                                uint32_t *ret_fragment, uint64_t *ret_position, sluice_error *err)
@@ -138,27 +89,30 @@ sluice_status sluice_get(sluice_snapshot *snapshot, const char *type, const char
     const st_type_def *def = NULL;
     st_table_reader *reader = NULL;
     st_key_values key = {0};
-    node_row row = {0};
+    st_row_json row = {0};
+    st_json json;
     pf_buffer text = {0};
     bool found = false;
-    uint32_t fragment = 0;
-    uint64_t position = 0, id = 0;
+    st_row_place place = {0};
     sluice_status status;
     PF_TRY(lib_need(ret_json, "ret_json", err));
     *ret_json = NULL;
     if (ret_length)
         *ret_length = 0;
     PF_TRY(find_type(snapshot, type, &def, err));
-    PF_GOTO(status, done, find_node(snapshot, def, key_text, &key, &reader, &found, &fragment, &position, err));
+    PF_GOTO(status, done,
+            find_node(snapshot, def, key_text, &key, &reader, &found, &place.fragment, &place.position, err));
     if (!found)
         goto done;
-    PF_GOTO(status, done, make_row(st_snapshot_view(snapshot->snapshot)->schema, def, &row, err));
-    PF_GOTO(status, done, st_table_row(snapshot->snapshot, def, reader, fragment, position, row.builders, &id, err));
-    PF_GOTO(status, done, put_row(&row, def->key_count == 0, id, &text, err));
+    PF_GOTO(status, done, st_row_json_begin(st_snapshot_view(snapshot->snapshot)->schema, def, &row, err));
+    PF_GOTO(status, done, st_row_json_read(&row, snapshot->snapshot, &place, err));
+    st_json_begin(&json, &text);
+    PF_GOTO(status, done, st_row_json_put(&row, def->key_count == 0, &json, err));
+    PF_GOTO(status, done, st_json_end(&json, false, err));
     status = lib_give(&text, ret_json, ret_length, err);
 done:
     pf_buffer_free(&text);
-    free_row(&row);
+    st_row_json_free(&row);
     st_key_values_free(&key);
     return status;
 }

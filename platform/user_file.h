@@ -97,6 +97,10 @@ sluice_status pf_output_close(pf_output *output, bool sync, sluice_error *err);
 /* Gives up: closes without flushing and removes the file if this output made it. NULL allowed. */
 void pf_output_discard(pf_output *output);
 uint64_t pf_output_bytes(const pf_output *output); /* given to pf_output_write so far */
+/* The descriptor behind it, to wait for. */
+int pf_output_descriptor(const pf_output *output);
+/* Has it failed because nobody reads it any more? */
+bool pf_output_is_unread(const pf_output *output);
 
 /* The folder that a path lies in, absolute and with a slash at its end, by the text alone (links are not resolved). */
 sluice_status pf_path_folder(const char *path, char **ret_folder, sluice_error *err);

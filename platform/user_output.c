@@ -332,6 +332,16 @@ uint64_t pf_output_bytes(const pf_output *output)
     return output->bytes;
 }
 
+int pf_output_descriptor(const pf_output *output)
+{
+    return output->fd;
+}
+
+bool pf_output_is_unread(const pf_output *output)
+{
+    return output->failed == EPIPE;
+}
+
 sluice_status pf_output_make_folder(const char *path, sluice_error *err)
 {
     return mkdir(path, 0777) == 0 ? SLUICE_OK : fail_output(errno, path, err);

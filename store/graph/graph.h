@@ -17,6 +17,7 @@
 #define ST_FIRST_TABLE 64u                 /* lock bytes below are special gates */
 
 #define ST_MAIN_BRANCH      "main"
+#define ST_REFS_FOLDER      "refs"
 #define ST_MAIN_INCARNATION UINT64_C(1)
 
 /* GRAPH/intents: slots of a preallocated, zero-filled file; coord/ owns what is in them. */

@@ -25,7 +25,6 @@
 #define ST_RESERVE_FILE   "reserve"
 #define ST_GRAPH_LOCKS    "locks/graph"
 #define ST_CONTROL_FOLDER "control"
-#define ST_REFS_FOLDER    "refs"
 #define ST_RESERVE_SIZE   (1024u * 1024u)
 #define ST_GRAPH_INIT     62u /* byte of locks/graph: whoever makes the graph */
 
