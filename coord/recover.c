@@ -226,16 +226,11 @@ static sluice_status each_quarantined(st_graph *graph, pf_file *intents, co_quar
     return SLUICE_OK;
 }
 
-/* FULL: whatever a dead publisher left at the end of a branch is made reliable, too. */
-static sluice_status on_ref(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+static sluice_status settle_end(const recovery_state *recovery, uint64_t incarnation, sluice_error *err)
 {
-    (void)name;
-    const recovery_state *recovery = context;
     st_log *log = NULL;
     lk_lockfile *locks = NULL;
     char folder[64], path[96];
-    if (incarnation == 0 || (recovery->overlap->incarnation && recovery->overlap->incarnation != incarnation))
-        return SLUICE_OK; /* an unreadable ref is that name's damage only */
     PF_TRY(st_graph_log(recovery->graph, incarnation, &log, err));
     st_branch_folder(incarnation, folder);
     (void)snprintf(path, sizeof path, "%s/locks", folder);
@@ -246,6 +241,26 @@ static sluice_status on_ref(void *context, const char *name, uint64_t incarnatio
         lk_release(locks, LK_BYTE_PUBLISH);
     }
     lk_lockfile_close(locks);
+    return status;
+}
+
+/* FULL: whatever a dead publisher left at the end of a branch is made reliable, too. One that was deleted meanwhile,
+ * perhaps collected, needs it no more. */
+static sluice_status on_ref(void *context, const char *name, uint64_t incarnation, sluice_error *err)
+{
+    const recovery_state *recovery = context;
+    sluice_error cause = {0};
+    uint64_t now = 0;
+    if (incarnation == 0 || (recovery->overlap->incarnation && recovery->overlap->incarnation != incarnation))
+        return SLUICE_OK; /* an unreadable ref is that name's damage only */
+    sluice_status status = settle_end(recovery, incarnation, &cause);
+    if (status == SLUICE_OK)
+        return SLUICE_OK;
+    sluice_status named = st_ref_read(recovery->graph, name, &now, NULL);
+    if (named == SLUICE_NOT_FOUND || (named == SLUICE_OK && now != incarnation))
+        return SLUICE_OK;
+    if (err)
+        *err = cause;
     return status;
 }
 

@@ -153,18 +153,14 @@ done:
     return status;
 }
 
-static sluice_status judge(const co_resolution *how, const co_intent *intent, co_verdict *ret_verdict,
-                           sluice_error *err)
+static sluice_status judge_there(const co_resolution *how, const co_intent *intent, co_verdict *ret_verdict,
+                                 sluice_error *err)
 {
     char folder[64], path[96];
     bool there = false;
     st_log *log = NULL;
     lk_lockfile *locks = NULL;
     uint64_t row_block = 0;
-    PF_TRY(branch_is_there(how, intent, &there, err));
-    *ret_verdict = CO_V_GONE;
-    if (!there)
-        return SLUICE_OK;
     st_branch_folder(intent->scope.incarnation, folder);
     (void)snprintf(path, sizeof path, "%s/locks", folder);
     PF_TRY(lk_lockfile_open(st_graph_volume(how->graph), path, &locks, err));
@@ -182,6 +178,27 @@ static sluice_status judge(const co_resolution *how, const co_intent *intent, co
     } while (status == SLUICE_OK && *ret_verdict == CO_V_BLOCK);
 done:
     lk_lockfile_close(locks);
+    return status;
+}
+
+static sluice_status judge(const co_resolution *how, const co_intent *intent, co_verdict *ret_verdict,
+                           sluice_error *err)
+{
+    sluice_error cause = {0};
+    bool there = false;
+    PF_TRY(branch_is_there(how, intent, &there, err));
+    *ret_verdict = CO_V_GONE;
+    if (!there)
+        return SLUICE_OK;
+    sluice_status status = judge_there(how, intent, ret_verdict, &cause);
+    if (status == SLUICE_OK)
+        return SLUICE_OK;
+    if (branch_is_there(how, intent, &there, NULL) == SLUICE_OK && !there) { /* deleted meanwhile, perhaps collected */
+        *ret_verdict = CO_V_GONE;
+        return SLUICE_OK;
+    }
+    if (err)
+        *err = cause;
     return status;
 }
 

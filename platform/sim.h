@@ -20,7 +20,8 @@
  *
  * There is one thread, so nobody else can release a lock while somebody waits for it: a busy lock is
  * LIVE_WRITER_CONTENTION at once, after moving the simulated clock (pf_sim_world_install) to the deadline when there is
- * one.
+ * one. A scheduler that runs each process as a coroutine changes that: it is told of every call before it happens, and
+ * of every wait (pf_sim_set_turns).
  */
 #ifndef PLATFORM_SIM_H
 #define PLATFORM_SIM_H
@@ -72,6 +73,9 @@ void pf_sim_interrupt_at(pf_volume *volume, uint64_t k, void (*act)(void *contex
 uint64_t pf_sim_calls(const pf_volume *volume);
 bool pf_sim_is_dead(const pf_volume *volume);
 void pf_sim_kill(pf_volume *volume);
+/* A process with several volumes: they die together. 0, as in the beginning: it has no other. */
+void pf_sim_set_process(pf_volume *volume, uint32_t process);
+void pf_sim_kill_process(pf_sim_disk *disk, uint32_t process);
 void pf_sim_power_loss(pf_sim_disk *disk, pf_sim_loss loss);
 /* Every state that a power loss may leave of a small disk, one after the other:
  *
@@ -95,11 +99,32 @@ bool pf_sim_choices_next(pf_sim_choices *choices); /* false: that was the last s
 void pf_sim_set_free_space(pf_sim_disk *disk, uint64_t bytes);
 /* Flips bits of a stored byte, in cache and medium (bit rot). NOT_FOUND when absent. */
 sluice_status pf_sim_flip(pf_sim_disk *disk, const char *path, uint64_t offset, uint8_t mask, sluice_error *err);
+/* For several processes at once, as coroutines of one thread. */
+typedef struct pf_sim_turns {
+    void *context;
+    /* Before each call of an actor that lives: others may run meanwhile, and kill it. `changes`: one of those that
+     * pf_sim_crash_at counts. The texts are static, and the path below the actor's root. */
+    void (*call)(void *context, pf_volume *volume, bool changes, const char *doing, const char *path);
+    /* A lock is busy. Returns when trying again makes sense; false: it is in vain. */
+    bool (*wait)(void *context, pf_deadline deadline);
+    void (*released)(void *context); /* some lock was let go of */
+} pf_sim_turns;
+/* `turns` must live as long as the disk, or until it is taken away (NULL). A clone has none. */
+void pf_sim_set_turns(pf_sim_disk *disk, const pf_sim_turns *turns);
 /* A digest over all names and contents that a fresh process would see; equal digests, equal disks. */
 uint64_t pf_sim_digest(const pf_sim_disk *disk);
 
 /* A world (platform/clock.h) on this seed: time moves only by sleeping and by 1 us a look, random bytes are seeded. */
 void pf_sim_world_install(uint64_t seed);
+/* `look` comes before each look at the clock, `sleep` instead of each sleep; it moves the clock itself. */
+typedef struct pf_sim_sleeper {
+    void *context;
+    void (*look)(void *context);
+    void (*sleep)(void *context, int64_t until_ns);
+} pf_sim_sleeper;
+void pf_sim_world_set_sleeper(const pf_sim_sleeper *sleeper); /* NULL: nobody; installing a world takes it away */
+int64_t pf_sim_world_now(void);                                /* looks without being noticed */
+void pf_sim_world_advance(int64_t until_ns);                   /* never back */
 void pf_sim_world_remove(void);
 
 #endif

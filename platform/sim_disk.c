@@ -176,6 +176,7 @@ sluice_status pf_sim_disk_clone(const pf_sim_disk *disk, uint64_t seed, pf_sim_d
     clone->references = 1;
     clone->random = seed;
     clone->actors = NULL;
+    clone->turns = NULL;
     clone->locks = NULL;
     clone->lock_count = clone->lock_capacity = 0;
     clone->slot_capacity = disk->slot_count;

@@ -112,6 +112,7 @@ struct pf_sim_disk {
     sim_change *changes;
     size_t change_count, change_capacity;
     sim_actor *actors;
+    const pf_sim_turns *turns; /* NULL: one process after the other */
     sim_lock *locks;
     size_t lock_count, lock_capacity;
 };

@@ -15,11 +15,14 @@ static struct {
     bool installed;
     int64_t now_ns;
     uint64_t random;
+    const pf_sim_sleeper *sleeper;
 } world;
 
 static int64_t monotonic_ns(void *context)
 {
     (void)context;
+    if (world.sleeper)
+        world.sleeper->look(world.sleeper->context);
     return world.now_ns += LOOK_NS;
 }
 
@@ -28,11 +31,24 @@ static int64_t wall_us(void *context)
     return START_US + monotonic_ns(context) / 1000;
 }
 
+int64_t pf_sim_world_now(void)
+{
+    return world.now_ns;
+}
+
+void pf_sim_world_advance(int64_t until_ns)
+{
+    if (until_ns > world.now_ns && until_ns != INT64_MAX)
+        world.now_ns = until_ns;
+}
+
 static void sleep_until(void *context, int64_t until_ns)
 {
     (void)context;
-    if (until_ns > world.now_ns && until_ns != INT64_MAX)
-        world.now_ns = until_ns;
+    if (world.sleeper)
+        world.sleeper->sleep(world.sleeper->context, until_ns);
+    else
+        pf_sim_world_advance(until_ns);
 }
 
 static uint64_t next_random(void) /* splitmix64 */
@@ -65,11 +81,18 @@ void pf_sim_world_install(uint64_t seed)
     world.installed = true;
     world.now_ns = 0;
     world.random = seed;
+    world.sleeper = NULL;
     pf_world_set(&simulated);
+}
+
+void pf_sim_world_set_sleeper(const pf_sim_sleeper *sleeper)
+{
+    world.sleeper = sleeper;
 }
 
 void pf_sim_world_remove(void)
 {
+    world.sleeper = NULL;
     world.installed = false;
     pf_world_set(NULL);
 }
@@ -77,5 +100,5 @@ void pf_sim_world_remove(void)
 void pf_sim_world_pass(pf_deadline deadline)
 {
     if (world.installed)
-        sleep_until(NULL, deadline.monotonic_ns);
+        pf_sim_world_advance(deadline.monotonic_ns);
 }

@@ -16,14 +16,22 @@ static const pf_volume_ops sim_ops;
 
 /* ---- death ---- */
 
+void pf_sim_tell_released(const pf_sim_disk *disk)
+{
+    if (disk->turns)
+        disk->turns->released(disk->turns->context);
+}
+
 void pf_sim_drop_locks(pf_sim_disk *disk, const sim_file *file)
 {
-    size_t kept = 0;
+    size_t kept = 0, before = disk->lock_count;
 
     for (size_t i = 0; i < disk->lock_count; i++)
         if (disk->locks[i].file != file)
             disk->locks[kept++] = disk->locks[i];
     disk->lock_count = kept;
+    if (kept != before)
+        pf_sim_tell_released(disk);
 }
 
 static void kill_actor(sim_actor *actor)
@@ -53,6 +61,8 @@ static void strike(sim_actor *actor)
 {
     if (actor->fate == PF_SIM_POWER_LOSS)
         pf_sim_power_loss(actor->disk, actor->loss);
+    if (actor->process != 0)
+        pf_sim_kill_process(actor->disk, actor->process);
     kill_actor(actor);
 }
 
@@ -75,9 +85,20 @@ static int failure_of(sim_failing *failing)
     return failing->error_number;
 }
 
-sluice_status pf_sim_begin_change(sim_actor *actor, sim_call *ret_call, sluice_error *err)
+/* Others may run now. */
+static void take_turns(sim_actor *actor, bool changes, const char *doing, const char *path)
+{
+    const pf_sim_turns *turns = actor->disk->turns;
+
+    if (turns && !actor->dead)
+        turns->call(turns->context, &actor->base, changes, doing, path);
+}
+
+sluice_status pf_sim_begin_change(sim_actor *actor, const char *doing, const char *path, sim_call *ret_call,
+                                  sluice_error *err)
 {
     *ret_call = (sim_call){0};
+    take_turns(actor, true, doing, path);
     if (actor->dead)
         return pf_sim_fail_dead(err);
     if (due(&actor->interrupt)) {
@@ -109,6 +130,7 @@ sluice_status pf_sim_begin_look(sim_actor *actor, const char *doing, const char 
 {
     int error_number;
 
+    take_turns(actor, false, doing, path);
     if (actor->dead)
         return pf_sim_fail_dead(err);
     error_number = failure_of(&actor->look_failing);
@@ -200,7 +222,7 @@ static sluice_status do_create(pf_volume *volume, const char *path, pf_file **re
     sim_call call;
     sluice_status status = SLUICE_OK;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "creating", path, &call, err));
     if (call.error_number == 0)
         call.error_number = pf_sim_find_place(actor, path, &place);
     if (call.error_number == 0 && place.slot != SIM_NONE)
@@ -241,7 +263,7 @@ static sluice_status do_publish(pf_volume *volume, const char *from, const char 
     sim_call call;
     sluice_status status = SLUICE_OK;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "renaming", from, &call, err));
     if (call.error_number == 0)
         call.error_number = pf_sim_find_place(actor, from, &source);
     if (call.error_number == 0)
@@ -264,7 +286,7 @@ static sluice_status remove_entry(pf_volume *volume, const char *path, bool fold
     sim_call call;
     sluice_status status = SLUICE_OK;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "removing", path, &call, err));
     if (call.error_number == 0)
         call.error_number = pf_sim_find_place(actor, path, &place);
     if (call.error_number == 0 && place.slot == SIM_NONE)
@@ -297,7 +319,7 @@ static sluice_status do_make_folder(pf_volume *volume, const char *path, sluice_
     sim_call call;
     sluice_status status = SLUICE_OK;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "making the folder", path, &call, err));
     if (call.error_number == 0)
         call.error_number = pf_sim_find_place(actor, path, &place);
     if (call.error_number == 0 && place.slot != SIM_NONE)
@@ -316,7 +338,7 @@ static sluice_status do_sync_dir(pf_volume *volume, const char *path, sluice_err
     sluice_status status = SLUICE_OK;
     uint32_t slot;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "syncing the folder", path, &call, err));
     if (call.error_number == 0)
         call.error_number = find_folder(actor, path, &slot);
     if (call.error_number != 0)
@@ -399,11 +421,12 @@ static sluice_status do_check_identity(pf_volume *volume, sluice_error *err)
 static sluice_status do_sync_name(pf_volume *volume, sluice_error *err)
 {
     sim_actor *actor = sim_actor_of(volume);
-    const sim_slot *root = &actor->disk->slots[actor->root];
     sluice_status status = SLUICE_OK;
+    const sim_slot *root;
     sim_call call;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "syncing the folder above", "", &call, err));
+    root = &actor->disk->slots[actor->root];
     if (call.error_number == 0 && root->links == 0)
         call.error_number = ENOENT;
     if (call.error_number != 0)
@@ -515,6 +538,23 @@ bool pf_sim_is_dead(const pf_volume *volume)
 {
     PF_ALWAYS(volume->simulated);
     return ((const sim_actor *)volume)->dead;
+}
+
+void pf_sim_set_process(pf_volume *volume, uint32_t process)
+{
+    sim_actor_of(volume)->process = process;
+}
+
+void pf_sim_kill_process(pf_sim_disk *disk, uint32_t process)
+{
+    for (sim_actor *actor = disk->actors; actor != NULL; actor = actor->next)
+        if (actor->process == process)
+            kill_actor(actor);
+}
+
+void pf_sim_set_turns(pf_sim_disk *disk, const pf_sim_turns *turns)
+{
+    disk->turns = turns;
 }
 
 void pf_sim_kill(pf_volume *volume)

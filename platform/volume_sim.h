@@ -25,6 +25,7 @@ struct sim_actor {
     sim_file *files;
     uint32_t root;
     char *root_path;
+    uint32_t process;
     bool dead;
     uint64_t calls;
     sim_plan crash;
@@ -61,7 +62,8 @@ static inline sim_file *sim_file_of(pf_file *file)
 
 /* Brackets of a call that changes something. The first refuses a dead actor, counts, and strikes; the last is the
  * answer. */
-sluice_status pf_sim_begin_change(sim_actor *actor, sim_call *ret_call, sluice_error *err);
+sluice_status pf_sim_begin_change(sim_actor *actor, const char *doing, const char *path, sim_call *ret_call,
+                                  sluice_error *err);
 sluice_status pf_sim_end_change(sim_actor *actor, const sim_call *call, sluice_status status, sluice_error *err);
 /* A call that only looks, at `path`. */
 sluice_status pf_sim_begin_look(sim_actor *actor, const char *doing, const char *path, sluice_error *err);
@@ -69,6 +71,8 @@ sluice_status pf_sim_fail_dead(sluice_error *err);
 /* The place of a name below the actor's root; 0 or an errno. */
 int pf_sim_find_place(const sim_actor *actor, const char *path, sim_place *ret_place);
 void pf_sim_fill_stat(const pf_sim_disk *disk, uint32_t slot, pf_stat *ret_stat);
+/* Tells the scheduler that a lock was let go of. */
+void pf_sim_tell_released(const pf_sim_disk *disk);
 void pf_sim_drop_locks(pf_sim_disk *disk, const sim_file *file);
 
 /* ---- volume_sim_file.c ---- */

@@ -65,7 +65,7 @@ sluice_status pf_sim_op_write(pf_file *file, uint64_t offset, const void *bytes,
     uint64_t written = 0;
     sim_call call;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "writing", file->path, &call, err));
     if (!pf_sim_content_write(disk, sim_file_of(file)->slot, offset, bytes, (size_t)reach(actor, &call, offset, length),
                               ++disk->serial, &written) &&
         call.error_number == 0)
@@ -80,11 +80,12 @@ sluice_status pf_sim_op_zero_fill(pf_file *file, uint64_t size, uint64_t *ret_wr
 {
     sim_actor *actor = sim_actor_of(file->volume);
     pf_sim_disk *disk = actor->disk;
-    uint64_t old = pf_sim_look(disk, sim_file_of(file)->slot)->size;
     sluice_status status = SLUICE_OK;
+    uint64_t old;
     sim_call call;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "filling with zeros", file->path, &call, err));
+    old = pf_sim_look(disk, sim_file_of(file)->slot)->size;
     if (size > old)
         size = old + reach(actor, &call, old, size - old);
     if (!pf_sim_content_zero(disk, sim_file_of(file)->slot, size, ++disk->serial, ret_written) &&
@@ -101,7 +102,7 @@ sluice_status pf_sim_op_sync(pf_file *file, sluice_error *err)
     sluice_status status = SLUICE_OK;
     sim_call call;
 
-    PF_TRY(pf_sim_begin_change(actor, &call, err));
+    PF_TRY(pf_sim_begin_change(actor, "syncing", file->path, &call, err));
     if (call.error_number != 0) {
         pf_sim_content_fail_sync(actor->disk, sim_file_of(file)->slot);
         status = pf_volume_fail(err, call.error_number, "syncing", file->path);
@@ -213,8 +214,11 @@ sluice_status pf_sim_op_lock_try(pf_file *base, uint64_t start, uint64_t length,
 
 bool pf_sim_op_lock_wait(pf_file *file, unsigned attempt, pf_deadline deadline)
 {
-    (void)file;
+    const pf_sim_turns *turns = sim_actor_of(file->volume)->disk->turns;
+
     (void)attempt;
+    if (turns)
+        return turns->wait(turns->context, deadline);
     pf_sim_world_pass(deadline);
     return false;
 }
@@ -223,7 +227,7 @@ sluice_status pf_sim_op_unlock(pf_file *base, uint64_t start, uint64_t length, s
 {
     sim_actor *actor = sim_actor_of(base->volume);
     pf_sim_disk *disk = actor->disk;
-    size_t kept = 0;
+    size_t kept = 0, before = disk->lock_count;
 
     if (actor->dead)
         return pf_sim_fail_dead(err);
@@ -233,6 +237,8 @@ sluice_status pf_sim_op_unlock(pf_file *base, uint64_t start, uint64_t length, s
             disk->locks[kept++] = *lock;
     }
     disk->lock_count = kept;
+    if (kept != before)
+        pf_sim_tell_released(disk);
     return SLUICE_OK;
 }
 

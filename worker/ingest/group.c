@@ -26,15 +26,13 @@ void wk_group_clear(wk_group *group, bool exact)
     group->exact = exact;
 }
 
-/* A hash that nobody outside this process can predict: seeded anew in each (and in each thread). */
+/* A hash that nobody outside this process can predict: seeded anew for each group. */
 static sluice_status strong_hash(wk_group *group, const wk_key *key, uint64_t *ret_hash, sluice_error *err)
 {
-    static _Thread_local uint64_t seed;
-
-    if (seed == 0)
-        seed = pf_random_u64() | 1;
+    if (group->seed == 0)
+        group->seed = pf_random_u64() | 1;
     group->scratch.length = 0;
-    PF_TRY(pf_buffer_append(&group->scratch, &seed, sizeof seed, err));
+    PF_TRY(pf_buffer_append(&group->scratch, &group->seed, sizeof group->seed, err));
     for (uint32_t i = 0; i < key->count; i++) /* one by one: the limit of a key is of each of its parts */
         PF_TRY(st_key_encode(&key->columns[i], 1, key->row, &group->scratch, err));
     *ret_hash = pf_xxh64_of(group->scratch.data, group->scratch.length);

@@ -15,6 +15,7 @@ typedef struct wk_group {
     uint32_t room;
     uint32_t *table;  /* open addressing over members, once there are many */
     uint64_t *strong; /* seeded hash per member */
+    uint64_t seed;    /* of these hashes; 0: not drawn yet */
     uint32_t table_size;
     pf_buffer scratch;
 } wk_group;
