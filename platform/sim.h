@@ -123,8 +123,8 @@ typedef struct pf_sim_sleeper {
     void (*sleep)(void *context, int64_t until_ns);
 } pf_sim_sleeper;
 void pf_sim_world_set_sleeper(const pf_sim_sleeper *sleeper); /* NULL: nobody; installing a world takes it away */
-int64_t pf_sim_world_now(void);                                /* looks without being noticed */
-void pf_sim_world_advance(int64_t until_ns);                   /* never back */
+int64_t pf_sim_world_now(void);                               /* looks without being noticed */
+void pf_sim_world_advance(int64_t until_ns);                  /* never back */
 void pf_sim_world_remove(void);
 
 #endif
