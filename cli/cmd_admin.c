@@ -168,12 +168,13 @@ const cli_command cli_recover = {.name = "recover",
 
 /* ---- gc ---- */
 
-enum { GC_KEEP, GC_OLDER, GC_DRY_RUN, GC_OPTIONS };
+enum { GC_KEEP, GC_OLDER, GC_DRY_RUN, GC_IF_FREES, GC_OPTIONS };
 static const cli_option gc_options[GC_OPTIONS] = {
     [GC_KEEP] = {"keep", 0, CLI_NUMBER, "N", "let go of history but for each branch's newest N generations"},
     [GC_OLDER] = {"older-than", 0, CLI_TEXT, "DURATION",
                   "let go of what stood longer ago: 30d, 12h, 90m, 45s, 2w (with --keep: what is beyond both)"},
     [GC_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say what would go, file by file, and change nothing"},
+    [GC_IF_FREES] = {"if-frees", 0, CLI_SIZE, "SIZE", "only if so much would go, else nothing"},
 };
 
 #define LONGEST_S INT64_C(1000000000000) /* longer than any graph is old */
@@ -239,6 +240,22 @@ static sluice_status say_freed(cli_run *run, const co_gc_report *report, bool dr
     return SLUICE_OK;
 }
 
+/* A look first, where it is to free at least so much. Less: nothing is done, and nothing is what the report says. */
+static sluice_status collect(cli_run *run, st_graph *graph, const co_gc_options *options, co_gc_report *ret_report,
+                             sluice_error *err)
+{
+    const cli_value *frees = cli_option_value(run, GC_IF_FREES);
+    co_gc_options look = *options;
+    co_gc_report would = {0};
+    look.dry_run = true;
+    look.each = NULL;
+    if (frees->given)
+        PF_TRY(co_gc_with(graph, &look, &would, err));
+    if (frees->given && would.bytes < frees->number)
+        return SLUICE_OK;
+    return co_gc_with(graph, options, ret_report, err);
+}
+
 static sluice_status run_gc(cli_run *run, sluice_error *err)
 {
     const cli_value *keep = cli_option_value(run, GC_KEEP), *older = cli_option_value(run, GC_OLDER);
@@ -261,7 +278,7 @@ static sluice_status run_gc(cli_run *run, sluice_error *err)
     }
     if (!run->arguments.json) {
         PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
-        PF_GOTO(status, done, co_gc_with(graph, &options, &report, err));
+        PF_GOTO(status, done, collect(run, graph, &options, &report, err));
         status = say_freed(run, &report, dry, err);
         goto done;
     }
@@ -274,7 +291,7 @@ static sluice_status run_gc(cli_run *run, sluice_error *err)
     }
     status = st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err);
     if (status == SLUICE_OK)
-        status = co_gc_with(graph, &options, &report, err);
+        status = collect(run, graph, &options, &report, err);
     if (status != SLUICE_OK) {
         pf_buffer_free(&document.buffer);
         goto done;

@@ -20,6 +20,9 @@ enum {
     INDEX_OPTIONS,
     OPTIMIZE_COMPRESS = INDEX_OPTIONS,
     OPTIMIZE_FRAGMENT_SIZE,
+    OPTIMIZE_IF_FRAGMENTS,
+    OPTIMIZE_IF_EDITS,
+    OPTIMIZE_IF_DEAD,
     OPTIMIZE_OPTIONS
 };
 static const cli_option maintain_options[OPTIMIZE_OPTIONS] = {
@@ -34,6 +37,9 @@ static const cli_option maintain_options[OPTIMIZE_OPTIONS] = {
     [MAINTAIN_MESSAGE] = {"message", 'm', CLI_TEXT, "TEXT", "kept with the commit"},
     [OPTIMIZE_COMPRESS] = {"compress", 0, CLI_FLAG, NULL, "compress what is stored (zstd)"},
     [OPTIMIZE_FRAGMENT_SIZE] = {"fragment-size", 0, CLI_SIZE, "SIZE", "of the files that it makes (default: 64M)"},
+    [OPTIMIZE_IF_FRAGMENTS] = {"if-fragments", 0, CLI_NUMBER, "N", "only types with so many small fragments"},
+    [OPTIMIZE_IF_EDITS] = {"if-edits", 0, CLI_NUMBER, "N", "or with so many changes that are not folded"},
+    [OPTIMIZE_IF_DEAD] = {"if-dead", 0, CLI_SIZE, "SIZE", "or with so much of rows that are deleted"},
 };
 
 static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli_progress *progress,
@@ -64,6 +70,9 @@ static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli
     if (kind == CO_OPTIMIZE) {
         options->compress = cli_option_value(run, OPTIMIZE_COMPRESS)->given;
         options->fragment_bytes = size->number;
+        options->if_fragments = cli_option_value(run, OPTIMIZE_IF_FRAGMENTS)->number;
+        options->if_edits = cli_option_value(run, OPTIMIZE_IF_EDITS)->number;
+        options->if_dead = cli_option_value(run, OPTIMIZE_IF_DEAD)->number;
     }
     return SLUICE_OK;
 }

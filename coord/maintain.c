@@ -30,6 +30,10 @@ static sluice_status digest_request(const co_maintain_options *options, pf_sha25
                                     options->compress, (unsigned long long)options->fragment_bytes));
     for (uint32_t i = 0; i < options->type_count; i++)
         PF_GOTO(status, done, pf_buffer_append_format(&text, err, "%s\n", options->types[i]));
+    if (options->if_fragments + options->if_edits + options->if_dead > 0)
+        PF_GOTO(status, done,
+                pf_buffer_append_format(&text, err, "/if %llu %llu %llu\n", (unsigned long long)options->if_fragments,
+                                        (unsigned long long)options->if_edits, (unsigned long long)options->if_dead));
     *ret_digest = pf_sha256_of(text.data, text.length);
 done:
     pf_buffer_free(&text);

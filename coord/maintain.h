@@ -19,8 +19,12 @@ typedef struct co_maintain_options {
     const char *branch;       /* NULL: main */
     const char *const *types; /* none: all */
     uint32_t type_count;
-    bool compress;            /* optimize: what it writes; fragments that are not compressed are written anew */
-    uint64_t fragment_bytes;  /* 0: CO_FRAGMENT_BYTES */
+    bool compress;           /* optimize: what it writes; fragments that are not compressed are written anew */
+    uint64_t fragment_bytes; /* 0: CO_FRAGMENT_BYTES */
+    /* optimize: types of which none of those that are given (not 0) is reached are passed by */
+    uint64_t if_fragments;    /* that are small */
+    uint64_t if_edits;        /* behind the folded list */
+    uint64_t if_dead;         /* bytes of rows that are deleted, about */
     unsigned workers;         /* 0: SLUICE_WORKERS, else the machine's processors */
     uint64_t memory;          /* bytes of anonymous memory of all processes; 0: half of what there is */
     unsigned stopped_seconds; /* coord/pool.h */

@@ -162,7 +162,12 @@ static sluice_status choose(maintain_job *job, co_write *write, sluice_error *er
         const st_type_def *type = st_schema_find_table(base->schema, job->tables[i]);
         if (!type) /* dropped since */
             continue;
-        PF_TRY(optimizes ? optimize_choose(job, write->base, type, err) : index_choose(job, write->base, type, err));
+        bool wanted = true;
+        if (optimizes)
+            PF_TRY(optimize_is_wanted(job, write->base, type, &wanted, err));
+        if (wanted)
+            PF_TRY(optimizes ? optimize_choose(job, write->base, type, err)
+                             : index_choose(job, write->base, type, err));
     }
     job->work.schema_identity = base->schema_identity;
     job->work.commit = base->head;
@@ -280,8 +285,12 @@ static sluice_status fold_records(const maintain_job *job, co_write *write, slui
     for (uint32_t i = 0; i < job->table_count; i++) {
         const st_table_entry *entry = st_view_table(st_snapshot_view(write->base), job->tables[i]);
         st_table_reader *reader = NULL;
-        bool attached = false;
-        if (!entry || !entry->live || entry->edit_count == 0 || has_edit(write, job->tables[i]))
+        const st_type_def *type = st_schema_find_table(st_snapshot_view(write->base)->schema, job->tables[i]);
+        bool attached = false, wanted = false;
+        if (!entry || !type || !entry->live || entry->edit_count == 0 || has_edit(write, job->tables[i]))
+            continue;
+        PF_TRY(optimize_is_wanted(job, write->base, type, &wanted, err));
+        if (!wanted)
             continue;
         PF_TRY(st_table_reader_get(write->base, job->tables[i], &reader, err));
         const st_table_list *list = st_table_reader_list(reader);

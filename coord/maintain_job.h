@@ -97,6 +97,9 @@ void maintain_names(const maintain_job *job, uint32_t item, char ret_prefix[48],
 void maintain_advance(void *job, uint64_t rows, uint64_t bytes);
 
 /* optimize.c */
+/* Is one of the options' conditions reached, or none given? */
+sluice_status optimize_is_wanted(const maintain_job *job, st_snapshot *base, const st_type_def *type, bool *ret_wanted,
+                                 sluice_error *err);
 sluice_status optimize_choose(maintain_job *job, st_snapshot *base, const st_type_def *type, sluice_error *err);
 sluice_status optimize_task(maintain_job *job, uint32_t item, sluice_error *err);
 /* The substitution of a table, of those items [first, end) that hold at the write's base; nothing is left out of

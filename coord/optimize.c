@@ -83,14 +83,42 @@ static sluice_status choose_fragment(choosing *c, uint32_t i, sluice_error *err)
     return c->bytes >= c->aim || c->rows >= c->rows_aim ? end_group(c, err) : SLUICE_OK;
 }
 
+static uint64_t rows_aimed_at(const st_type_def *type)
+{
+    return type->edge ? wk_neighbourhood_edges(ROWS_AIMED_AT) : ROWS_AIMED_AT;
+}
+
+sluice_status optimize_is_wanted(const maintain_job *job, st_snapshot *base, const st_type_def *type, bool *ret_wanted,
+                                 sluice_error *err)
+{
+    const co_maintain_options *options = job->spec->options;
+    const st_table_entry *entry = st_view_table(st_snapshot_view(base), type->table);
+    uint64_t aim = options->fragment_bytes ? options->fragment_bytes : CO_FRAGMENT_BYTES;
+    uint64_t small = 0, dead = 0;
+    st_table_reader *reader = NULL;
+    *ret_wanted = options->if_fragments + options->if_edits + options->if_dead == 0;
+    if (*ret_wanted || !entry)
+        return SLUICE_OK;
+    PF_TRY(st_table_reader_get(base, type->table, &reader, err));
+    const st_table_list *list = st_table_reader_list(reader);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const st_fragment_info *info = &list->fragments[i].fragment;
+        if (info->attached)
+            continue;
+        small += info->bytes < aim / 2 && info->rows < rows_aimed_at(type) / 2;
+        dead += info->rows ? (uint64_t)((double)info->bytes * ((double)list->dead_count[i] / (double)info->rows)) : 0;
+    }
+    *ret_wanted = (options->if_fragments > 0 && small >= options->if_fragments) ||
+                  (options->if_edits > 0 && entry->edit_count >= options->if_edits) ||
+                  (options->if_dead > 0 && dead >= options->if_dead);
+    return SLUICE_OK;
+}
+
 sluice_status optimize_choose(maintain_job *job, st_snapshot *base, const st_type_def *type, sluice_error *err)
 {
     uint64_t aim = job->spec->options->fragment_bytes;
-    choosing c = {.job = job,
-                  .base = base,
-                  .type = type,
-                  .aim = aim ? aim : CO_FRAGMENT_BYTES,
-                  .rows_aim = type->edge ? wk_neighbourhood_edges(ROWS_AIMED_AT) : ROWS_AIMED_AT};
+    choosing c = {
+        .job = job, .base = base, .type = type, .aim = aim ? aim : CO_FRAGMENT_BYTES, .rows_aim = rows_aimed_at(type)};
     sluice_status status;
     PF_TRY(st_table_reader_get(base, type->table, &c.reader, err));
     c.list = st_table_reader_list(c.reader);

@@ -40,6 +40,15 @@ sluice_status shm_gate_leave(shm_region *region, const shm_token *token, const l
 /* The supervisor, for a reaped worker: orphans what it held, forgets what it waited for. */
 sluice_status shm_gates_bury(shm_region *region, uint32_t slot, sluice_error *err);
 
+typedef struct shm_gate_look { /* at a gate that is held, waited for or orphaned */
+    lk_gate_kind kind;
+    uint64_t incarnation, table;
+    uint32_t holders, waiters;
+    bool exclusive, orphaned;
+} shm_gate_look;
+/* The first so many, as they are at about this moment, without the latch; returns how many. */
+uint32_t shm_gates_look(const shm_region *region, shm_gate_look *looks, uint32_t most);
+
 /* The gates of a worker, for lk_gates_take: shm_gate_try until the deadline, cancellation or success. */
 typedef struct shm_gate_user {
     shm_region *region;

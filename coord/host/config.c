@@ -220,10 +220,84 @@ static sluice_status read_name(const config_parser *parser, const st_node *objec
     return graph->name ? SLUICE_OK : pf_fail_memory(parser->err);
 }
 
+/* ---- maintenance ---- */
+
+static sluice_status read_branches(const config_parser *parser, const st_node *object, host_maintenance_config *into)
+{
+    const st_node *list = st_node_member(object, "branches");
+    if (!list) {
+        into->branches[0] = strdup("main");
+        into->branch_count = 1;
+        return into->branches[0] ? SLUICE_OK : pf_fail_memory(parser->err);
+    }
+    PF_TRY(expect(parser, list, ST_NODE_ARRAY));
+    if (list->count == 0 || list->count > HOST_BRANCHES_MAX)
+        return fault(parser, list, "1 to %u branches are looked after", HOST_BRANCHES_MAX);
+    for (const st_node *item = list->first; item; item = item->next) {
+        PF_TRY(expect(parser, item, ST_NODE_STRING));
+        if (item->length == 0 || strlen(item->text) != item->length)
+            return fault(parser, item, "this is no branch");
+        PF_TRY(copy(parser, item->text, &into->branches[into->branch_count]));
+        into->branch_count++;
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status read_optimize(const config_parser *parser, const st_node *object, host_maintenance_config *into)
+{
+    static const char *const names[] = {"fragments", "edits", "dead_bytes", "branches", NULL};
+    into->optimize = object != NULL;
+    if (!object)
+        return SLUICE_OK;
+    PF_TRY(expect_members(parser, object, names));
+    PF_TRY(read_number(parser, object, "fragments", 2, INT32_MAX, &into->fragments));
+    PF_TRY(read_number(parser, object, "edits", 1, INT32_MAX, &into->edits));
+    PF_TRY(read_size(parser, object, "dead_bytes", 1, &into->dead_bytes));
+    if (into->fragments + into->edits + into->dead_bytes == 0)
+        return fault(parser, object, "when is not said: \"fragments\", \"edits\" or \"dead_bytes\"");
+    return read_branches(parser, object, into);
+}
+
+static sluice_status read_gc(const config_parser *parser, const st_node *object, host_maintenance_config *into)
+{
+    static const char *const names[] = {"bytes", "keep", "older_than", NULL};
+    into->gc = object != NULL;
+    if (!object)
+        return SLUICE_OK;
+    PF_TRY(expect_members(parser, object, names));
+    if (!st_node_member(object, "bytes"))
+        return fault(parser, object, "\"bytes\" is missing: how much it must free to be worth it");
+    PF_TRY(read_size(parser, object, "bytes", 1, &into->gc_bytes));
+    PF_TRY(read_number(parser, object, "keep", 1, INT64_MAX, &into->keep));
+    const st_node *older = st_node_member(object, "older_than");
+    if (!older)
+        return SLUICE_OK;
+    PF_TRY(expect(parser, older, ST_NODE_STRING));
+    size_t digits = strspn(older->text, "0123456789");
+    if (digits == 0 || digits > 9 || older->length != digits + 1 || !strchr("smhdw", older->text[digits]))
+        return fault(parser, older, "\"%s\" is no duration: a number and s, m, h, d or w, like 30d", older->text);
+    memcpy(into->older_than, older->text, digits + 2);
+    return SLUICE_OK;
+}
+
+static sluice_status read_maintenance(const config_parser *parser, const st_node *graph, host_maintenance_config *into)
+{
+    static const char *const names[] = {"every_seconds", "optimize", "gc", NULL};
+    const st_node *object = st_node_member(graph, "maintenance");
+    if (!object)
+        return SLUICE_OK;
+    PF_TRY(expect_members(parser, object, names));
+    into->every_seconds = 600;
+    PF_TRY(read_number(parser, object, "every_seconds", 1, 2592000, &into->every_seconds));
+    PF_TRY(read_optimize(parser, st_node_member(object, "optimize"), into));
+    PF_TRY(read_gc(parser, st_node_member(object, "gc"), into));
+    return into->optimize || into->gc ? SLUICE_OK : fault(parser, object, "what is not said: \"optimize\" or \"gc\"");
+}
+
 static sluice_status read_graph(const config_parser *parser, const st_node *object, host_graph_config *graph)
 {
-    static const char *const names[] = {"path",  "name", "weight", "max_jobs",         "queue", "memory",
-                                        "quota", "mode", "uids",   "deadline_seconds", NULL};
+    static const char *const names[] = {"path",  "name", "weight", "max_jobs",         "queue",       "memory",
+                                        "quota", "mode", "uids",   "deadline_seconds", "maintenance", NULL};
     uint32_t mode = HOST_OPTIMISTIC;
     *graph = (host_graph_config){.weight = 1, .max_jobs = 4, .queue = 64};
     PF_TRY(expect_members(parser, object, names));
@@ -240,6 +314,7 @@ static sluice_status read_graph(const config_parser *parser, const st_node *obje
     PF_TRY(read_number(parser, object, "deadline_seconds", 0, 31536000, &graph->deadline_seconds));
     PF_TRY(read_choice(parser, object, "mode", modes, sizeof modes / sizeof modes[0], &mode));
     graph->mode = (host_mode)mode;
+    PF_TRY(read_maintenance(parser, object, &graph->maintenance));
     return read_uids(parser, object, graph);
 }
 
@@ -373,12 +448,19 @@ done:
     return status;
 }
 
+void host_graph_config_free(host_graph_config *config)
+{
+    for (uint32_t i = 0; i < config->maintenance.branch_count; i++)
+        free(config->maintenance.branches[i]);
+    free(config->path);
+    free(config->name);
+    *config = (host_graph_config){0};
+}
+
 void host_config_free(host_config *config)
 {
-    for (uint32_t i = 0; config->graphs && i < config->graph_count; i++) {
-        free(config->graphs[i].path);
-        free(config->graphs[i].name);
-    }
+    for (uint32_t i = 0; config->graphs && i < config->graph_count; i++)
+        host_graph_config_free(&config->graphs[i]);
     free(config->graphs);
     free(config->socket);
     free(config->http);

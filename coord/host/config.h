@@ -17,6 +17,9 @@
  *        "queue": 64,                        jobs that wait; one more is QUEUE_FULL
  *        "memory": "512M",                   of one job; absent: a part of the machine's by weight
  *        "quota": "10G",                     of disk; absent: none
+ *        "maintenance": {"every_seconds": 600,    looked after so often; absent: never
+ *          "optimize": {"fragments": 64, "edits": 48, "dead_bytes": "256M", "branches": ["main"]},
+ *          "gc": {"bytes": "64M", "keep": 1000, "older_than": "30d"}},
  *        "mode": "optimistic",               or "queued" (one writer after the other), "single" (WRITER_BUSY beside
  * one) "deadline_seconds": 0,              a job that runs longer is ended; 0: none "uids": [1000]} who may use it;
  * absent: the supervisor's own user
@@ -43,6 +46,18 @@
 
 typedef enum host_mode { HOST_OPTIMISTIC, HOST_QUEUED, HOST_SINGLE } host_mode;
 
+#define HOST_BRANCHES_MAX 16u
+
+typedef struct host_maintenance_config { /* every_seconds 0: none */
+    uint64_t every_seconds;
+    bool optimize, gc;
+    uint64_t fragments, edits, dead_bytes; /* optimize, when one of them is reached; 0: does not matter */
+    char *branches[HOST_BRANCHES_MAX];     /* that are optimized */
+    uint32_t branch_count;
+    uint64_t gc_bytes, keep; /* gc, when it would free so much; keep 0: not said */
+    char older_than[16];     /* "": not said */
+} host_maintenance_config;
+
 typedef struct host_graph_config {
     char *path; /* absolute */
     char *name;
@@ -52,7 +67,9 @@ typedef struct host_graph_config {
     host_mode mode;
     uint32_t uids[HOST_UIDS_MAX];
     uint32_t uid_count;
+    host_maintenance_config maintenance;
 } host_graph_config;
+void host_graph_config_free(host_graph_config *config); /* safe on a zeroed one */
 
 typedef struct host_config {
     char *socket; /* absolute */

@@ -83,10 +83,9 @@ static host_graph *find_by_path(const host_server *host, const char *path)
 /* Takes the strings of `fresh` over. */
 static void change(host_graph *graph, host_graph_config *fresh)
 {
-    free(graph->config.path);
-    free(graph->config.name);
+    host_graph_config_free(&graph->config);
     graph->config = *fresh;
-    fresh->path = fresh->name = NULL;
+    *fresh = (host_graph_config){0};
     graph->leaving = false;
 }
 
@@ -126,6 +125,7 @@ void host_graphs_apply(host_server *host, host_config *config)
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
         if (!graph->listed && !graph->leaving) {
             graph->leaving = true;
+            host_maintenance_stop(host, graph);
             host_runners_dismiss(host, graph);
             host_log("info", "graph-leaves", "graph=%u", graph->number);
         }
@@ -153,8 +153,7 @@ static void free_graph(host_server *host, host_graph *graph)
     pf_shared_memory_free(&graph->disk);
     host_region_free(graph);
     pf_shared_memory_free(&graph->tally_memory);
-    free(graph->config.path);
-    free(graph->config.name);
+    host_graph_config_free(&graph->config);
     free(graph);
 }
 

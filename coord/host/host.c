@@ -59,6 +59,8 @@ static void drain(host_server *host)
         (void)pf_fail(&error, SLUICE_WRITER_BUSY, "the supervisor ended before the job began");
         host_job_end(host, job, 0, &error);
     }
+    for (host_graph *graph = host->graphs; graph; graph = graph->next)
+        host_maintenance_stop(host, graph);
     host_runners_dismiss(host, NULL);
 }
 
@@ -144,6 +146,7 @@ static void tick(host_server *host)
         return;
     host->next_tick_ns = now + HOST_TICK_MS * INT64_C(1000000);
     host_jobs_tick(host, now);
+    host_maintenance_tick(host, now);
     host_runners_tick(host, now);
     host_regions_tick(host, now);
     host_clients_tick(host, now);

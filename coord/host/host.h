@@ -6,7 +6,9 @@
  *   graph.c    graphs come and go
  *   client.c   connections: bytes in and out, their bounds
  *   rpc.c      requests: what is asked, and whether this user may
+ *   status.c   what it says of itself
  *   job.c      jobs: admission, queues, the fair choice, ends
+ *   maintain.c what a graph is looked after with
  *   runner.c   the processes: forking, orders, output, deaths
  *   http.c     metrics, health, the status page
  *   metrics.c  the text of the metrics
@@ -59,7 +61,9 @@
 #define HOST_FATE_MS         60000
 #define HOST_BACKOFF_MS      50
 #define HOST_BACKOFF_MAX     10000
-#define HOST_EXITS           131u /* exit statuses that are counted */
+#define HOST_PATIENCE_MS     600000 /* maintenance waits so long for places that others want, too */
+#define HOST_GATES_SHOWN     64u    /* of a graph */
+#define HOST_EXITS           131u   /* exit statuses that are counted */
 #define HOST_SECONDS_BUCKETS 14u
 #define HOST_RUNNER_JOBS     10000u /* a runner that stays is replaced after so many */
 
@@ -112,6 +116,7 @@ struct host_job {
     uint32_t descriptor_count;
     bool inputs; /* it came with descriptors */
     bool once;   /* some input cannot be read a second time */
+    bool low;    /* maintenance: it takes places that nobody else wants, is tried once, and counts for itself */
     host_state state;
     host_runner *runner;
     unsigned attempts, crashes;
@@ -125,6 +130,22 @@ struct host_job {
     sluice_error failed; /* code OK: it ended by itself, with `exit` */
     host_waiter *waiters;
 };
+
+typedef enum host_task { HOST_OPTIMIZE, HOST_GC, HOST_TASKS } host_task;
+typedef enum host_outcome { HOST_DONE, HOST_NOTHING, HOST_FAILED, HOST_OUTCOMES } host_outcome;
+
+typedef struct host_maintenance {
+    host_job *job;     /* of this moment; NULL: none. Never two */
+    host_task task;    /* its, or the next one's */
+    uint32_t branch;   /* which of those that are optimized */
+    unsigned failures; /* in a row: each doubles the pause */
+    int64_t next_ns;   /* 0: not planned yet */
+    uint64_t runs[HOST_TASKS][HOST_OUTCOMES];
+    bool ran; /* below is known: of the last run that was no look at nothing */
+    host_task last_task;
+    host_outcome last_outcome;
+    int64_t last_us;
+} host_maintenance;
 
 struct host_graph {
     host_graph *next;
@@ -156,6 +177,7 @@ struct host_graph {
     pf_shared_memory tally_memory;
     pf_tallies *tallies; /* what its runners and their pools count; never NULL */
     host_histogram waited, took;
+    host_maintenance maintenance;
 };
 
 typedef enum host_runner_state {
@@ -280,7 +302,24 @@ void host_rpc_ended(host_server *host, host_job *job);
 /* To those who are sent output as it comes; returns whether one of them is slow. */
 bool host_rpc_output(host_server *host, host_job *job, unsigned stream, const uint8_t *bytes, size_t length);
 
+bool host_may_use(const host_client *client, const host_graph *graph);
+
+/* ---- status.c ---- */
+
+typedef struct host_runner_view {
+    uint32_t number;
+    const host_graph *graph;
+    const char *state, *command, *stage; /* "" for none */
+    unsigned attempt;
+    uint64_t jobs, memory;
+    int64_t pid, busy_ns;
+} host_runner_view;
+
+/* The members of the answer to `status`, of what this client may know. */
+void host_status_put(st_json *json, const host_server *host, const host_client *client);
+bool host_runner_look(const host_server *host, uint32_t number, int64_t now, host_runner_view *ret_view);
 const char *host_graph_state(const host_graph *graph, int64_t now);
+uint64_t host_graph_conflicts(const host_graph *graph);
 
 /* ---- http.c ---- */
 
@@ -310,8 +349,20 @@ void host_job_lost(host_server *host, host_job *job, bool crashed, const char *h
 /* WRITER_BUSY: it runs, in queued mode. */
 sluice_status host_job_cancel(host_server *host, host_job *job, sluice_error *err);
 void host_jobs_tick(host_server *host, int64_t now);
+/* One of the supervisor's own, for a graph that is ready. Takes `job` over. */
+void host_job_add(host_server *host, host_job *job);
 int64_t host_next_start(const host_server *host); /* when a graph's pause ends; INT64_MAX: none */
 const char *host_state_name(const host_job *job);
+
+/* ---- maintain.c ---- */
+
+void host_maintenance_tick(host_server *host, int64_t now);
+void host_maintenance_ended(host_graph *graph, const host_job *job); /* its job has */
+void host_maintenance_stop(host_server *host, host_graph *graph);    /* takes its job back, if there is one */
+/* "off", "idle", "waiting", "running", "backing-off". */
+const char *host_maintenance_state(const host_graph *graph, int64_t now);
+extern const char *const host_task_names[HOST_TASKS];
+extern const char *const host_outcome_names[HOST_OUTCOMES];
 
 /* ---- runner.c ---- */
 

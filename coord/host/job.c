@@ -123,6 +123,21 @@ static bool has_memory(const host_server *host, const host_graph *graph)
     return host->memory_used == 0 || host->memory_used + memory_of(host, graph) <= host->memory / 4 * 3;
 }
 
+/* Of the graph's queue, in the order in which they came. Without a lane: of any. */
+static host_job *first_waiting(const host_graph *graph, bool low, host_lane lane)
+{
+    host_job *job = graph->queue;
+    while (job && (job->low != low || (lane != HOST_LANES && job->lane != lane)))
+        job = job->queued_next;
+    return job;
+}
+
+/* Waits for others so long; then it has its turn among them. */
+static bool is_patient(const host_job *job, int64_t now)
+{
+    return job->low && now - job->submitted_ns < HOST_PATIENCE_MS * INT64_C(1000000);
+}
+
 /* The first waiting job of this lane that its graph lets start now. */
 static host_job *eligible(const host_server *host, const host_graph *graph, host_lane lane, int64_t now)
 {
@@ -130,12 +145,10 @@ static host_job *eligible(const host_server *host, const host_graph *graph, host
     if (graph->running >= most || graph->not_before_ns > now || !has_memory(host, graph) ||
         (lane == HOST_SMALL && !host_runner_can_start(host, graph)))
         return NULL;
-    host_job *job = graph->queue;
-    if (one_at_a_time(graph))
-        return job && job->lane == lane ? job : NULL;
-    while (job && job->lane != lane)
-        job = job->queued_next;
-    return job;
+    host_job *job = first_waiting(graph, false, one_at_a_time(graph) ? HOST_LANES : lane);
+    if (!job)
+        job = first_waiting(graph, true, HOST_LANES);
+    return job && job->lane == lane ? job : NULL;
 }
 
 static host_job *choose(const host_server *host, host_lane lane, int64_t now)
@@ -143,8 +156,10 @@ static host_job *choose(const host_server *host, host_lane lane, int64_t now)
     host_job *best = NULL;
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
         host_job *job = eligible(host, graph, lane, now);
-        if (job && host->used[lane] + job->workers <= host->config.workers &&
-            (!best || graph->pass[lane] < best->graph->pass[lane]))
+        if (!job || host->used[lane] + job->workers > host->config.workers)
+            continue;
+        bool patient = is_patient(job, now), best_patient = best && is_patient(best, now);
+        if (!best || (patient == best_patient ? graph->pass[lane] < best->graph->pass[lane] : best_patient))
             best = job;
     }
     return best;
@@ -168,7 +183,8 @@ static void start(host_server *host, host_job *job)
     job->attempts++;
     if (job->started_ns == 0) {
         job->started_ns = pf_monotonic_ns();
-        host_count_seconds(&job->graph->waited, job->started_ns - job->submitted_ns);
+        if (!job->low)
+            host_count_seconds(&job->graph->waited, job->started_ns - job->submitted_ns);
     }
     job->end_by_ns = job->graph->config.deadline_seconds
                          ? pf_monotonic_ns() + (int64_t)job->graph->config.deadline_seconds * 1000000000
@@ -206,13 +222,16 @@ int64_t host_next_start(const host_server *host)
 /* A writer beside a writer is refused in mode single, where it would wait in mode queued. */
 static sluice_status find_room(const host_graph *graph, uint32_t more, sluice_error *err)
 {
-    if (graph->config.mode == HOST_SINGLE && graph->running + graph->queued > 0)
+    const host_job *own = graph->maintenance.job; /* is in nobody's way, and in mode single it is waited for */
+    uint32_t queued = graph->queued - (own && own->state == HOST_WAITING);
+    uint32_t running = graph->running - (own && own->state == HOST_RUNNING);
+    if (graph->config.mode == HOST_SINGLE && running + queued > 0)
         return pf_fail(err, SLUICE_WRITER_BUSY, "another job is at work on the graph");
     if (graph->held + more > HOST_HELD_MAX)
         return pf_fail(err, SLUICE_QUEUE_FULL, "the jobs of the graph hold %u files", graph->held);
-    if (graph->queued < graph->config.queue)
+    if (queued < graph->config.queue)
         return SLUICE_OK;
-    (void)pf_fail(err, SLUICE_QUEUE_FULL, "%u jobs of the graph are waiting", graph->queued);
+    (void)pf_fail(err, SLUICE_QUEUE_FULL, "%u jobs of the graph are waiting", queued);
     pf_hint(err, "try again later, or give the graph a longer \"queue\" in the supervisor's configuration");
     return SLUICE_QUEUE_FULL;
 }
@@ -237,6 +256,12 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
         host_job_free(job);
         return status;
     }
+    host_job_add(host, job);
+    return SLUICE_OK;
+}
+
+void host_job_add(host_server *host, host_job *job)
+{
     job->submitted_ns = pf_monotonic_ns();
     job->graph->held += job->descriptor_count;
     uint32_t share = share_of(host, job->graph);
@@ -250,7 +275,6 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
         host->oldest = job;
     host->newest = job;
     enqueue(job, false);
-    return SLUICE_OK;
 }
 
 /* ---- ends ---- */
@@ -260,6 +284,21 @@ static void give_back(host_server *host, const host_job *job)
     job->graph->running--;
     host->used[job->lane] -= job->workers;
     host->memory_used -= job->memory;
+}
+
+static void count_end(const host_job *job)
+{
+    host_graph *graph = job->graph;
+    bool failed = job->failed.code != SLUICE_OK;
+    int status = failed ? sluice_status_exit(job->failed.code) : job->exit;
+    if (status != 0)
+        graph->failed++;
+    else
+        graph->done++;
+    if (status >= 0 && status < (int)HOST_EXITS)
+        graph->exits[status]++;
+    if (job->started_ns)
+        host_count_seconds(&graph->took, job->ended_ns - job->started_ns);
 }
 
 void host_job_end(host_server *host, host_job *job, int exit, const sluice_error *failed)
@@ -279,15 +318,10 @@ void host_job_end(host_server *host, host_job *job, int exit, const sluice_error
         if (job->failed.operation_id[0] == '\0')
             pf_id_text(&job->operation, job->failed.operation_id);
     }
-    if (failed || exit != 0)
-        job->graph->failed++;
+    if (job->low)
+        host_maintenance_ended(job->graph, job);
     else
-        job->graph->done++;
-    int status = failed ? sluice_status_exit(failed->code) : exit;
-    if (status >= 0 && status < (int)HOST_EXITS)
-        job->graph->exits[status]++;
-    if (job->started_ns)
-        host_count_seconds(&job->graph->took, job->ended_ns - job->started_ns);
+        count_end(job);
     job->graph->held -= job->descriptor_count;
     drop_request(job);
     host_rpc_ended(host, job);
@@ -347,14 +381,14 @@ void host_job_lost(host_server *host, host_job *job, bool crashed, const char *h
         return;
     }
     job->crashes += crashed;
-    if (crashed) {
+    if (crashed && !job->low) {
         graph->crashes++;
         back_off(graph);
         if (graph->crashes == HOST_CRASHES_MAX)
             host_log("error", "crash-loop", "graph=%u crashes=%u", graph->number, graph->crashes);
     }
-    bool again = job->crashes < HOST_CRASHES_MAX && job->attempts < HOST_DEATHS_MAX && !job->once && !job->cancelled &&
-                 !job->late && !host->draining;
+    bool again = job->crashes < HOST_CRASHES_MAX && job->attempts < HOST_DEATHS_MAX && !job->once && !job->low &&
+                 !job->cancelled && !job->late && !host->draining;
     if (again) {
         give_back(host, job);
         job->runner = NULL;

@@ -8,6 +8,7 @@
  */
 #include "coord/host/host.h"
 #include "platform/memory.h"
+#include "shm/gate_table.h"
 #include <stdio.h>
 
 static const double seconds_bounds[HOST_SECONDS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
@@ -215,6 +216,38 @@ static void put_all_series(pf_buffer *page, const host_server *host)
     }
 }
 
+static void put_maintenance(pf_buffer *page, const host_server *host)
+{
+    static const char name[] = "sluice_maintenance_runs_total";
+    put_head(page, name, "counter", "Maintenance that ended, by task and outcome.");
+    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
+        for (unsigned task = 0; task < HOST_TASKS; task++) {
+            for (unsigned outcome = 0; outcome < HOST_OUTCOMES; outcome++)
+                PUT("%s{graph=\"%u\",task=\"%s\",outcome=\"%s\"} %llu\n", name, graph->number, host_task_names[task],
+                    host_outcome_names[outcome], (unsigned long long)graph->maintenance.runs[task][outcome]);
+        }
+    }
+}
+
+/* ---- gates ---- */
+
+static void put_gates(pf_buffer *page, const host_server *host)
+{
+    shm_gate_look looks[HOST_GATES_SHOWN];
+    for (unsigned waits = 0; waits < 2; waits++) {
+        const char *name = waits ? "sluice_gate_waiters" : "sluice_gate_holders";
+        put_head(page, name, "gauge",
+                 waits ? "Standing processes that wait for a gate." : "Gates that standing processes hold.");
+        for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
+            uint32_t count = graph->seats > 0 ? shm_gates_look(&graph->region, looks, HOST_GATES_SHOWN) : 0;
+            uint64_t sum = 0;
+            for (uint32_t i = 0; i < count; i++)
+                sum += waits ? looks[i].waiters : looks[i].holders;
+            put_value(page, name, graph, NULL, NULL, sum);
+        }
+    }
+}
+
 /* ---- processes ---- */
 
 static bool is_alive(const host_runner *runner)
@@ -282,4 +315,6 @@ void host_metrics_put(pf_buffer *page, const host_server *host)
     put_failures(page, host, "sluice_conflicts_total", "Writes that ended in a conflict, by code.", true);
     put_failures(page, host, "sluice_write_failures_total", "Writes that failed otherwise, by code.", false);
     put_all_series(page, host);
+    put_gates(page, host);
+    put_maintenance(page, host);
 }

@@ -26,7 +26,7 @@ typedef struct rpc_request {
 
 /* ---- answers ---- */
 
-static bool may_use(const host_client *client, const host_graph *graph)
+bool host_may_use(const host_client *client, const host_graph *graph)
 {
     if (client->peer.user == 0 || client->peer.user == pf_user())
         return true;
@@ -165,7 +165,7 @@ static host_graph *find_graph(const rpc_request *request)
     for (host_graph *graph = request->host->graphs; graph; graph = graph->next) {
         bool meant = inode != 0 ? graph->inode == inode && graph->device == device
                                 : name && strcmp(name->text, graph->config.name) == 0;
-        if (meant && !graph->leaving && may_use(request->client, graph))
+        if (meant && !graph->leaving && host_may_use(request->client, graph))
             return graph;
     }
     return NULL;
@@ -176,7 +176,7 @@ static host_job *find_job(const rpc_request *request, sluice_error *err)
     const st_node *text = member(request, "job", ST_NODE_STRING);
     pf_id id;
     host_job *job = text && pf_id_parse(text->text, &id) ? host_job_find(request->host, &id) : NULL;
-    bool visible = job && (job->graph ? may_use(request->client, job->graph)
+    bool visible = job && (job->graph ? host_may_use(request->client, job->graph)
                                       : job->user == request->client->peer.user || request->client->peer.user == 0);
     if (visible)
         return job;
@@ -224,6 +224,8 @@ static void put_job(st_json *json, const host_job *job)
     st_json_unsigned(json, job->attempts);
     st_json_name(json, "workers");
     st_json_unsigned(json, job->workers);
+    st_json_name(json, "maintenance");
+    st_json_bool(json, job->low);
     st_json_name(json, "waited_seconds");
     st_json_double(json, seconds_of(began - job->submitted_ns));
     st_json_name(json, "seconds");
@@ -535,7 +537,7 @@ static void list(const rpc_request *request)
     st_json_name(&json, "jobs");
     st_json_array(&json);
     for (const host_job *job = request->host->oldest; job; job = job->next) {
-        if (!job->graph || !may_use(request->client, job->graph))
+        if (!job->graph || !host_may_use(request->client, job->graph))
             continue;
         st_json_object(&json);
         put_job(&json, job);
@@ -546,86 +548,16 @@ static void list(const rpc_request *request)
     end(request->host, request->client, &json);
 }
 
-const char *host_graph_state(const host_graph *graph, int64_t now)
-{
-    return graph->leaving                       ? "leaving"
-           : !graph->ready                      ? "failed"
-           : graph->crashes >= HOST_CRASHES_MAX ? "crash-loop" /* until a job comes through */
-           : graph->not_before_ns > now         ? "backing-off"
-           : graph->running > 0                 ? "working"
-                                                : "idle";
-}
-
-static void put_graph(st_json *json, const host_graph *graph, int64_t now)
-{
-    st_json_object(json);
-    st_json_name(json, "number");
-    st_json_unsigned(json, graph->number);
-    st_json_name(json, "name");
-    st_json_text(json, graph->config.name);
-    st_json_name(json, "state");
-    st_json_text(json, host_graph_state(graph, now));
-    if (!graph->ready) {
-        st_json_name(json, "problem");
-        st_json_text(json, sluice_status_name(graph->problem.code));
-        st_json_name(json, "message");
-        st_json_lossy_text(json, graph->problem.message, strlen(graph->problem.message));
-    }
-    st_json_name(json, "mode");
-    st_json_text(json, host_mode_name(graph->config.mode));
-    st_json_name(json, "weight");
-    st_json_unsigned(json, graph->config.weight);
-    st_json_name(json, "max_jobs");
-    st_json_unsigned(json, graph->config.max_jobs);
-    st_json_name(json, "queued");
-    st_json_unsigned(json, graph->queued);
-    st_json_name(json, "running");
-    st_json_unsigned(json, graph->running);
-    st_json_name(json, "done");
-    st_json_unsigned(json, graph->done);
-    st_json_name(json, "failed");
-    st_json_unsigned(json, graph->failed);
-    st_json_name(json, "refused");
-    st_json_unsigned(json, graph->refused);
-    st_json_name(json, "restarts");
-    st_json_unsigned(json, graph->restarts);
-    st_json_name(json, "seconds_mean");
-    st_json_double(json,
-                   graph->took.count ? (double)(int64_t)(graph->took.sum * 1e6 / (double)graph->took.count) / 1e6 : 0);
-    st_json_object_end(json);
-}
-
 static void status_of(const rpc_request *request)
 {
     const host_server *host = request->host;
-    int64_t now = pf_monotonic_ns();
     st_json json;
     if (request->id.length == 0)
         return;
     begin(&json, request->client, &request->id);
     st_json_name(&json, "result");
     st_json_object(&json);
-    st_json_name(&json, "version");
-    st_json_text(&json, SLUICE_VERSION);
-    st_json_name(&json, "pid");
-    st_json_number(&json, pf_pid());
-    st_json_name(&json, "state");
-    st_json_text(&json, host->draining ? "draining" : "serving");
-    st_json_name(&json, "seconds");
-    st_json_double(&json, seconds_of(now - host->began_ns));
-    st_json_name(&json, "workers");
-    st_json_unsigned(&json, host->config.workers);
-    st_json_name(&json, "workers_busy");
-    st_json_unsigned(&json, host->used[HOST_SMALL] + host->used[HOST_POOL]);
-    st_json_name(&json, "connections");
-    st_json_unsigned(&json, host->client_count);
-    st_json_name(&json, "graphs");
-    st_json_array(&json);
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
-        if (may_use(request->client, graph))
-            put_graph(&json, graph, now);
-    }
-    st_json_array_end(&json);
+    host_status_put(&json, host, request->client);
     st_json_object_end(&json);
     end(request->host, request->client, &json);
 }

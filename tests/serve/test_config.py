@@ -20,7 +20,10 @@ class Config(ServeTest):
             "socket": "/run/x/s", "socket_mode": "0660", "http": "127.0.0.1:9187", "workers": 8, "connections": 10,
             "requests_per_second": 5, "stopped_seconds": 0,
             "graphs": [{"path": "/a/b", "name": "n", "weight": 3, "max_jobs": 2, "queue": 1, "memory": "512M", "quota": 1 << 30,
-                        "mode": "queued", "deadline_seconds": 10, "uids": [0, 1000]}, {"path": "c/d/"}]})
+                        "mode": "queued", "deadline_seconds": 10, "uids": [0, 1000],
+                        "maintenance": {"every_seconds": 60, "optimize": {"fragments": 64, "edits": 48, "dead_bytes": "256M",
+                                                                          "branches": ["main", "x y"]},
+                                        "gc": {"bytes": "64M", "keep": 100, "older_than": "30d"}}}, {"path": "c/d/"}]})
         self.assertEqual((result.code, json.loads(result.out)), (0, {"ok": True, "graphs": 2}))
 
     def test_what_is_wrong_is_named_by_line_and_path(self):
@@ -52,6 +55,18 @@ class Config(ServeTest):
                 (graph(mode="fast"), "graphs[0].mode: \"fast\" is not one of optimistic, queued, single"),
                 (graph(uids=["root"]), "graphs[0].uids[0]: a number was expected"),
                 (graph(uids=[-1]), "graphs[0].uids[0]: -1 is no user id"),
+                (graph(maintenance={}), 'graphs[0].maintenance: what is not said: "optimize" or "gc"'),
+                (graph(maintenance={"gc": {}}), 'graphs[0].maintenance.gc: "bytes" is missing'),
+                (graph(maintenance={"gc": {"bytes": 0}}), "graphs[0].maintenance.gc.bytes: 0 is not a whole number"),
+                (graph(maintenance={"gc": {"bytes": 1, "older_than": "30"}}), 'maintenance.gc.older_than: "30" is no duration'),
+                (graph(maintenance={"gc": {"bytes": 1, "older_than": "1y"}}), '"1y" is no duration'),
+                (graph(maintenance={"gc": {"bytes": 1, "keep": 0}}), "maintenance.gc.keep: 0 is not"),
+                (graph(maintenance={"optimize": {}}), 'maintenance.optimize: when is not said'),
+                (graph(maintenance={"optimize": {"fragments": 1}}), "maintenance.optimize.fragments: 1 is not"),
+                (graph(maintenance={"optimize": {"edits": 1, "branches": []}}), "maintenance.optimize.branches: 1 to 16"),
+                (graph(maintenance={"optimize": {"edits": 1, "branches": [""]}}), "branches[0]: this is no branch"),
+                (graph(maintenance={"every_seconds": 0, "gc": {"bytes": 1}}), "maintenance.every_seconds: 0 is not"),
+                (graph(maintenance={"every_second": 1}), "maintenance.every_second: unknown name"),
                 (graph(name="a/b"), "graphs[0].name: a name has"),
                 (graph(name=""), "graphs[0].name: a name has"),
                 ({"socket": "s", "graphs": [{"path": "G"}, {"path": "G"}]}, "graphs[1]: this path is the path of graphs[0], too"),
