@@ -122,7 +122,7 @@ sluice_status st_table_row(st_snapshot *snapshot, const st_type_def *type, st_ta
             continue;
         }
         PF_TRY(st_fragment_column(opened, batch, (uint32_t)at, &values, err));
-        if (values.type != builders[column]->type && !st_type_widens(values.type, builders[column]->type))
+        if (!st_type_reads_as(values.type, builders[column]->type))
             return pf_fail(err, SLUICE_CORRUPT, "a column of table %llu is of another type than its property",
                            (unsigned long long)type->table);
         PF_TRY(st_append_from(builders[column], &values, row, err));

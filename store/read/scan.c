@@ -212,8 +212,8 @@ static sluice_status fill_column(st_scan *scan, uint32_t i, uint32_t batch, cons
         return SLUICE_OK;
     }
     PF_TRY(st_fragment_column(scan->fragment, batch, (uint32_t)column->at, &scan->views[i], err));
-    bool widens = st_type_widens(scan->views[i].type, scan->specs[i].type); /* the property's type was made wider */
-    if (scan->views[i].type != scan->specs[i].type && !widens)
+    bool widens = scan->views[i].type != scan->specs[i].type; /* the property's type was made wider */
+    if (!st_type_reads_as(scan->views[i].type, scan->specs[i].type))
         return pf_fail(err, SLUICE_CORRUPT, "a column of table %llu is of another type than its property",
                        (unsigned long long)scan->type->table);
     scan->borrowed[i] = rows->dead_count == 0 && !widens;

@@ -75,7 +75,7 @@ static sluice_status check_columns(const st_verify *verify, uint64_t table, cons
     for (uint32_t i = 0; type && i < type->property_count; i++) {
         int at = st_fragment_find_property(fragment, type->properties[i].id);
         st_type stored = at >= 0 ? st_fragment_spec(fragment, (uint32_t)at)->type : type->properties[i].type;
-        if (stored != type->properties[i].type && !st_type_widens(stored, type->properties[i].type))
+        if (!st_type_reads_as(stored, type->properties[i].type))
             return pf_fail(err, SLUICE_CORRUPT, "%s: column %d is of another type than its property", path, at);
     }
     return SLUICE_OK;

@@ -41,6 +41,11 @@ int st_type_widens(st_type from, st_type to)
     return (from == ST_INT32 && to == ST_INT64) || (from == ST_FLOAT32 && to == ST_FLOAT64);
 }
 
+int st_type_reads_as(st_type stored, st_type wanted)
+{
+    return stored == wanted || st_type_widens(stored, wanted);
+}
+
 size_t st_type_width(st_type type)
 {
     return (size_t)type < TYPE_COUNT ? types[type].width : 0;

@@ -31,6 +31,7 @@ int st_type_parse(const char *name, st_type *ret_type); /* 1 when `name` is a pr
 /* Can every value of one type be told in the other, so that fragments of it need not be written again? int32 in int64,
  * float32 in float64. */
 int st_type_widens(st_type from, st_type to);
+int st_type_reads_as(st_type stored, st_type wanted); /* the same, or wider as it is read */
 size_t st_type_width(st_type type); /* bytes per value; 0 for bool (a bit), string, bytes, struct */
 
 #endif

@@ -191,7 +191,7 @@ static sluice_status build_column(fold_rows *fold, uint32_t column, sluice_error
             return pf_fail(err, SLUICE_CORRUPT, "a fragment of table %llu lacks an end",
                            (unsigned long long)fold->list->table);
         PF_TRY(value_at(from, from->columns[column], fold->rows[i].position, &values, &row, err));
-        if (values.type != builder->type)
+        if (!st_type_reads_as(values.type, builder->type))
             return pf_fail(err, SLUICE_CORRUPT, "a column of table %llu is of another type than its property",
                            (unsigned long long)fold->list->table);
         PF_TRY(st_append_from(builder, &values, row, err));

@@ -125,6 +125,54 @@ class SchemaChange(ProgramTest):
         self.load("Person=out/Person.csv", graph="H")
         self.assertEqual(self.rows("Person", "H"), self.people())
 
+    def mutate(self, *records, branch="main"):
+        self.write("records.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+        self.done("mutate", "G", "records.jsonl", "--branch", branch)
+
+    def test_every_writer_and_reader_takes_narrow_and_wide_fragments_together(self):
+        self.mutate(*[{"op": "insert", "node": "Person", "set": {"id": i, "name": "n%d" % i, "age": i, "size": i / 4}} for i in range(10, 14)])
+        self.mutate({"op": "delete", "node": "Person", "key": 13}, {"op": "update", "node": "Person", "key": 10, "set": {"age": 20}})
+        self.done("branch", "create", "G", "narrow")
+        self.mutate({"op": "update", "node": "Person", "key": 11, "set": {"age": 21}}, branch="narrow")
+        self.person["properties"].update({"age": "int64?", "size": "float64?"})
+        self.person["unique"].append(["age", "size"])
+        self.apply()
+        expected = {1: (36, 1.5), 2: (None, None), 3: (70, None), 10: (20, 2.5), 11: (11, 2.75), 12: (12, 3.0)}
+
+        def check(graph="G"):
+            self.clean(graph)
+            rows = {row["id"]: (row["age"], row["size"]) for row in self.rows("Person", graph)}
+            rows[3] = (rows[3][0], None)
+            self.assertEqual(rows, expected)
+
+        check()
+        for key in range(20, 26):  # each of them folds what is small
+            self.mutate({"op": "insert", "node": "Person", "set": {"id": key, "name": "n%d" % key, "age": key << 33, "size": 1e300}})
+            expected[key] = (key << 33, 1e300)
+        check()
+        self.write("up.csv", "id,age\n1,37\n20,5\n")
+        self.load("Person=up.csv", "--mode", "upsert")
+        expected[1], expected[20] = (37, 1.5), (5, 1e300)
+        check()
+        self.write("twice.csv", "id,name,age,size\n99,x,12,3\n")
+        self.assertIn("CONSTRAINT_UNIQUE", self.refused(4, "load", "G", "Person=twice.csv").err)
+        self.assertEqual(self.done("count", "G", "Person", "--json").document, {"Person": len(expected)})
+        self.assertEqual(self.rows("Person", "G", "--where", "age = 12")[0]["id"], 12)
+        self.done("diff", "G", "2", "head", "--keys")
+        self.done("describe", "G", "Person")
+        self.done("merge", "G", "narrow")
+        expected[11] = (21, 2.75)
+        check()
+        self.done("backup", "G", "copy")
+        check("copy")
+        self.done("salvage", "G", "Person", "--into", "saved")
+        check("saved")
+        self.done("optimize", "G")
+        check()
+        self.done("index", "G")
+        self.done("revert", "G", "--to", "2")
+        self.assertEqual([row["age"] for row in self.rows("Person", "G")], [36, None, 70])
+
     def test_constraints_are_added_when_the_rows_keep_them(self):
         self.person["checks"] = {"age": {"min": 0, "max": 70}, "name": {"pattern": "[A-Z].*"}}
         self.person["unique"].append(["age", "size"])
