@@ -214,19 +214,35 @@ static void pair_uniques(const st_type_def *older, st_type_def *type)
 
 /* ---- steps of a property ---- */
 
+/* Constants of a property that was made wide are compared as wide ones. */
+static bool comparable(st_type a, st_type b)
+{
+    return st_type_reads_as(a, b) || st_type_reads_as(b, a);
+}
+
+static int compare_constants(const st_value *a, const st_value *b)
+{
+    st_value left = *a, right = *b;
+    if (st_type_widens(left.type, right.type))
+        left.type = right.type;
+    else if (st_type_widens(right.type, left.type))
+        right.type = left.type;
+    return st_constant_compare(&left, &right);
+}
+
 static bool same_constant(const st_value *a, const st_value *b)
 {
     if (!a->present || !b->present)
         return a->present == b->present;
     if (a->is_null || b->is_null)
         return a->is_null == b->is_null;
-    return a->type == b->type && st_constant_compare(a, b) == 0;
+    return comparable(a->type, b->type) && compare_constants(a, b) == 0;
 }
 
 static bool in_enumeration(const st_property *property, const st_value *value)
 {
     for (uint32_t i = 0; i < property->enumeration_count; i++)
-        if (same_constant(&property->enumeration[i], value))
+        if (same_constant(value, &property->enumeration[i]))
             return true;
     return false;
 }
@@ -234,13 +250,13 @@ static bool in_enumeration(const st_property *property, const st_value *value)
 /* Does whatever meets the older checks meet the newer ones? Patterns are compared as texts. */
 static bool checks_hold(const st_property *older, const st_property *property)
 {
-    if (older->type != property->type)
+    if (!comparable(older->type, property->type))
         return !property->minimum.present && !property->maximum.present && property->enumeration_count == 0;
     if (property->minimum.present &&
-        (!older->minimum.present || st_constant_compare(&older->minimum, &property->minimum) < 0))
+        (!older->minimum.present || compare_constants(&older->minimum, &property->minimum) < 0))
         return false;
     if (property->maximum.present &&
-        (!older->maximum.present || st_constant_compare(&older->maximum, &property->maximum) > 0))
+        (!older->maximum.present || compare_constants(&older->maximum, &property->maximum) > 0))
         return false;
     if (property->has_min_length && (!older->has_min_length || older->min_length < property->min_length))
         return false;
@@ -276,12 +292,12 @@ static sluice_status compare_property(comparison *c, const st_type_def *older, c
         PF_TRY(add_step(c, step, "%s.%s may %s", type->name, after->name,
                         after->nullable ? "be null from now on" : "not be null any more"));
     }
-    if (before->type == after->type && !same_constant(&before->default_value, &after->default_value)) {
+    if (comparable(before->type, after->type) && !same_constant(&before->default_value, &after->default_value)) {
         step.kind = ST_STEP_DEFAULT;
         PF_TRY(add_step(c, step, "%s.%s has another default", type->name, after->name));
     }
     bool holds = checks_hold(before, after);
-    if (!holds || (before->type == after->type && !checks_hold(after, before))) {
+    if (!holds || (comparable(before->type, after->type) && !checks_hold(after, before))) {
         step.kind = holds ? ST_STEP_LOOSEN_CHECKS : ST_STEP_TIGHTEN_CHECKS;
         PF_TRY(add_step(c, step, "%s.%s: its checks are %s", type->name, after->name,
                         holds ? "looser" : "other ones, or tighter"));

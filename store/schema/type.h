@@ -32,6 +32,6 @@ int st_type_parse(const char *name, st_type *ret_type); /* 1 when `name` is a pr
  * float32 in float64. */
 int st_type_widens(st_type from, st_type to);
 int st_type_reads_as(st_type stored, st_type wanted); /* the same, or wider as it is read */
-size_t st_type_width(st_type type); /* bytes per value; 0 for bool (a bit), string, bytes, struct */
+size_t st_type_width(st_type type);                   /* bytes per value; 0 for bool (a bit), string, bytes, struct */
 
 #endif

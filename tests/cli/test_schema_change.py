@@ -125,6 +125,20 @@ class SchemaChange(ProgramTest):
         self.load("Person=out/Person.csv", graph="H")
         self.assertEqual(self.rows("Person", "H"), self.people())
 
+    def test_checks_and_defaults_of_a_widened_property_are_the_same_ones(self):
+        self.person["properties"]["age"] = {"type": "int32?", "default": 7}
+        self.person["checks"] = {"age": {"min": 0, "max": 150}, "size": {"enum": [1.5, 2.5]}}
+        self.refused(4, "schema", "apply", "G", self.write("new.json", self.schema))
+        self.person["checks"]["size"]["enum"].append(0.1)
+        self.apply()
+        self.person["properties"].update({"age": {"type": "int64?", "default": 7}, "size": "float64?"})
+        self.person["checks"]["size"]["enum"].pop()
+        self.assertEqual([step[0] for step in self.steps()], ["widen-property", "widen-property", "tighten-checks"])
+        self.person["checks"]["age"]["max"] = 200
+        self.person["properties"]["age"]["default"] = 8
+        self.person["checks"]["size"]["enum"].append(0.10000000149011612)
+        self.assertEqual([step[0] for step in self.steps()], ["widen-property", "change-default", "loosen-checks", "widen-property"])
+
     def mutate(self, *records, branch="main"):
         self.write("records.jsonl", "".join(json.dumps(record) + "\n" for record in records))
         self.done("mutate", "G", "records.jsonl", "--branch", branch)

@@ -5,7 +5,7 @@ Every ```console block is a transcript: the blocks of one document run in order,
 and scripts/. A command is a line that begins with "$ "; lines of a here-document and lines after a "\\" belong to it, and what follows is
 what it prints. A command whose output is not shown may print anything; it fails only if an error is shown ("sluice: "). Where what is
 shown cannot be the same twice it is matched by its form: ids, digests, times, durations, sizes; "..." is any text, on a line of its own
-any lines. ```python blocks run in the same folder. Other commands of sluice, in the text and in blocks, are held against `sluice help`.
+any lines (`test_transcripts.py --write DOCUMENT` puts what is printed in its place). ```python blocks run in the same folder. Other commands of sluice, in the text and in blocks, are held against `sluice help`.
 """
 
 import glob
@@ -21,9 +21,10 @@ import unittest
 SOURCE, BUILD, PROGRAM = os.environ["SLUICE_SOURCE_DIR"], os.environ["SLUICE_BUILD_DIR"], os.environ["SLUICE"]
 DOCUMENTS = sorted(os.path.relpath(path, SOURCE) for path in
                    [os.path.join(SOURCE, "README.md"), *glob.glob(os.path.join(SOURCE, "docs/**/*.md"), recursive=True)])
-TIMEOUT = 300
+TIMEOUT = 120
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 HEREDOC = re.compile(r"<<-?\s*'?(\w+)'?")
+JOURNAL = re.compile(r"sluice: the filesystem \(\w+\) has no journal")  # said on some machines
 FORMS = (  # what differs from run to run
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     (r"\b[0-9a-f]{32,64}\b", r"[0-9a-f]{32,64}"),
@@ -100,17 +101,14 @@ def script_of(document):
     return steps, script
 
 
-class Transcripts(unittest.TestCase):
-    maxDiff = None
-
-    def run_document(self, document):
-        steps, script = script_of(document)
-        if not steps:
-            return
-        folder = tempfile.mkdtemp(prefix="sluice-docs-", dir=os.environ.get("SLUICE_TEST_DIR") or BUILD)
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        shutil.copytree(os.path.join(SOURCE, "examples"), os.path.join(folder, "examples"))
-        shutil.copytree(os.path.join(SOURCE, "scripts"), os.path.join(folder, "scripts"))
+def run(document):
+    """Yields (line, command, lines that it shows, what it printed, its status) of each step."""
+    steps, script = script_of(document)
+    if not steps:
+        return
+    with tempfile.TemporaryDirectory(prefix="sluice-docs-", dir=os.environ.get("SLUICE_TEST_DIR") or BUILD) as folder:
+        for name in ("examples", "scripts"):
+            shutil.copytree(os.path.join(SOURCE, name), os.path.join(folder, name))
         shell = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment_of(folder), stdin=subprocess.DEVNULL, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         try:
@@ -120,17 +118,39 @@ class Transcripts(unittest.TestCase):
                 os.killpg(shell.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        answers = re.split(r"\n\001(\d+)\n", printed)
-        self.assertEqual(len(answers) // 2, len(steps), "the shell did not come to its end:\n" + printed[-4000:])
-        for (line, command, shown), output, status in zip(steps, answers[0::2], answers[1::2]):
+    answers = re.split(r"\n?\n\001(\d+)\n", printed)
+    assert len(answers) // 2 == len(steps), "the shell did not come to its end:\n" + printed[-4000:]
+    for (line, command, shown), output, status in zip(steps, answers[0::2], answers[1::2]):
+        while shown and not shown[-1].strip():
+            shown.pop()
+        told = [text for text in output.rstrip("\n").split("\n") if not JOURNAL.match(text)]
+        yield line, command, shown, "\n".join(told), status
+
+
+def write_anew(document):
+    """Puts what is printed now in the place of what is shown and is another."""
+    path = os.path.join(SOURCE, document)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for _, command, shown, output, _ in run(document):
+        if shown and not matches(shown, output.splitlines()):
+            old, new = ("$ %s\n%s\n" % (command, lines) for lines in ("\n".join(shown), output))
+            assert old in text, old
+            text = text.replace(old, new, 1)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class Transcripts(unittest.TestCase):
+    maxDiff = None
+
+    def run_document(self, document):
+        for line, command, shown, output, status in run(document):
             told = "%s, the block at line %d\n$ %s\n(status %s)\n%s" % (document, line, command, status, output)
             fails = any(text.startswith("sluice: ") for text in shown)
             self.assertEqual(status != "0", fails, told)
             if shown:
-                lines = output.rstrip("\n").split("\n") if output.strip() else []
-                while shown and not shown[-1]:
-                    shown.pop()
-                self.assertTrue(matches(shown, lines), "%s\nbut the document shows\n%s" % (told, "\n".join(shown)))
+                self.assertTrue(matches(shown, output.splitlines()), "%s\nbut the document shows\n%s" % (told, "\n".join(shown)))
 
     def test_every_form_is_told_from_another_text(self):
         self.assertTrue(matches(["a 0.21 s, 1.1 MiB", "...", "end"], ["a 3.40 s, 12 bytes", "x", "y", "end"]))
@@ -185,4 +205,8 @@ if __name__ == "__main__":
     if "asan" in BUILD:
         print("skipped: the commands themselves are tested under the sanitizers elsewhere")
         sys.exit(77)
-    unittest.main()
+    if sys.argv[1:2] == ["--write"]:
+        for name in sys.argv[2:]:
+            write_anew(name)
+    else:
+        unittest.main()
