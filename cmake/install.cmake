@@ -57,3 +57,10 @@ install(FILES ${words}/sluice.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${words}/sluice DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${words}/_sluice DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${words}/sluice.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+# The service names the program where it is installed.
+file(READ packaging/sluice.service unit)
+string(REPLACE /usr/bin/sluice ${CMAKE_INSTALL_FULL_BINDIR}/sluice unit "${unit}")
+file(WRITE ${PROJECT_BINARY_DIR}/sluice.service "${unit}")
+install(FILES ${PROJECT_BINARY_DIR}/sluice.service DESTINATION lib/systemd/system)
+install(FILES README.md CHANGELOG.md packaging/serve.json DESTINATION ${CMAKE_INSTALL_DOCDIR})

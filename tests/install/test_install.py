@@ -2,6 +2,7 @@
 """What is installed is enough: the program runs; a program of somebody else's finds the library by pkg-config (shared and static)
 and by CMake, compiles as C and as C++, and runs; nothing but sluice_ is visible in it; the examples say what they should."""
 
+import json
 import os
 import re
 import shutil
@@ -76,6 +77,37 @@ def check_guide():
         assert piece in example, piece
 
 
+def check_package(top):
+    """The Debian package has what it needs and says what it depends on; made twice it is the same."""
+    if not shutil.which("dpkg-shlibdeps"):
+        print("no dpkg-shlibdeps: the Debian package is not tried")
+        return
+    packages = []
+    for name in ("first", "second"):
+        folder = os.path.join(top, name)
+        run("cpack", "-G", "DEB", "-B", folder, cwd=BUILD, env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
+        packages += [os.path.join(folder, file) for file in os.listdir(folder) if file.endswith(".deb")]
+    assert len(packages) == 2, packages
+    with open(packages[0], "rb") as first, open(packages[1], "rb") as second:
+        assert first.read() == second.read(), "two packages of one build differ"
+    fields = run("dpkg-deb", "--field", packages[0])
+    assert re.search(r"^Package: sluice$", fields, re.M) and re.search(r"^Version: 0\.1\.0", fields, re.M), fields
+    for library in ("libc6", "libcjson1", "libzstd1", "libmicrohttpd12"):
+        assert re.search(r"^Depends: .*%s" % library, fields, re.M), fields
+    whole = os.path.join(top, "package")
+    run("dpkg-deb", "--raw-extract", packages[0], whole)
+    assert "sluice-graph/1" in run(os.path.join(whole, "usr/bin/sluice"), "version")
+    with open(find(whole, "sluice.service"), encoding="utf-8") as unit:
+        text = unit.read()
+    for path in re.findall(r"^Exec(?:Start|StartPre)=(\S+)", text, re.M):
+        assert os.path.basename(path) == "sluice", path
+    example = json.load(open(find(whole, "serve.json"), encoding="utf-8"))
+    assert example["graphs"]
+    for script in ("postinst", "prerm"):
+        run("sh", "-n", os.path.join(whole, "DEBIAN", script))
+        assert os.access(os.path.join(whole, "DEBIAN", script), os.X_OK)
+
+
 def main():
     check_guide()
     with tempfile.TemporaryDirectory(dir=os.environ.get("SLUICE_TEST_DIR") or BUILD) as top:
@@ -122,7 +154,9 @@ def main():
 
         headers = sorted(os.listdir(os.path.join(prefix, "include/sluice")))
         assert headers == sorted(os.listdir(os.path.join(SOURCE, "include/sluice")))
-    print("installed, compiled, linked, run")
+        if not SANITIZED:
+            check_package(top)
+    print("installed, compiled, linked, run, packaged")
     return 0
 
 
