@@ -33,10 +33,13 @@ typedef struct cli_handover { /* what goes over, and what has to be closed after
 /* ---- what is hosted ---- */
 
 static const co_host_command commands[] = {
-    {"mutate", true},   {"load", false},   {"optimize", false}, {"index", false},      {"gc", false},
-    {"merge", false},   {"schema", false}, {"branch", false},   {"checkpoint", false}, {"revert", false},
-    {"recover", false}, {"scan", false},   {"get", false},      {"count", false},      {"neighbors", false},
-    {"log", false},     {"show", false},   {"diff", false},     {"status", false},     {"verify", false},
+    {"mutate", true, CO_HOST_WRITES},   {"load", false, CO_HOST_WRITES},    {"optimize", false, CO_HOST_WRITES},
+    {"index", false, CO_HOST_WRITES},   {"gc", false, CO_HOST_WRITES},      {"merge", false, CO_HOST_WRITES},
+    {"schema", false, CO_HOST_BY_VERB}, {"branch", false, CO_HOST_BY_VERB}, {"checkpoint", false, CO_HOST_BY_VERB},
+    {"revert", false, CO_HOST_WRITES},  {"recover", false, CO_HOST_WRITES}, {"scan", false, CO_HOST_READS},
+    {"get", false, CO_HOST_READS},      {"count", false, CO_HOST_READS},    {"neighbors", false, CO_HOST_READS},
+    {"describe", false, CO_HOST_READS}, {"log", false, CO_HOST_READS},      {"show", false, CO_HOST_READS},
+    {"diff", false, CO_HOST_READS},     {"status", false, CO_HOST_READS},   {"verify", false, CO_HOST_READS},
 };
 
 static bool is_hosted(const char *name)

@@ -37,6 +37,18 @@ void host_client_touch(host_server *host, host_client *client)
     host->dirty[host->dirty_count++] = client;
 }
 
+/* Whoever is no operator gets at most half of the places that others leave: however many one takes, or several of them
+ * together, the next one finds some. Root and the supervisor's own user get any. */
+static bool has_place(const host_server *host, uint32_t user)
+{
+    uint32_t own = 0;
+    if (user == 0 || user == pf_user())
+        return true;
+    for (uint32_t i = 0; i < host->config.connections; i++)
+        own += host->clients[i] && host->clients[i]->peer.user == user;
+    return own < (host->config.connections - (host->client_count - own)) / 2;
+}
+
 sluice_status host_clients_accept(host_server *host, sluice_error *err)
 {
     pf_peer peer;
@@ -53,7 +65,8 @@ sluice_status host_clients_accept(host_server *host, sluice_error *err)
     uint32_t slot = 0;
     while (slot < host->config.connections && host->clients[slot])
         slot++;
-    host_client *client = slot < host->config.connections ? calloc(1, sizeof *client) : NULL;
+    bool welcome = slot < host->config.connections && has_place(host, peer.user);
+    host_client *client = welcome ? calloc(1, sizeof *client) : NULL;
     if (!client) {
         host->refused_connections++;
         pf_descriptor_close(&fd);
@@ -134,8 +147,27 @@ static void take_lines(host_server *host, host_client *client)
         memmove(client->in.data, client->in.data + start, client->in.length - start);
         client->in.length -= start;
     }
+    if (client->in.length == 0)
+        client->begun_ns = 0;
+    else if (start > 0 || client->begun_ns == 0)
+        client->begun_ns = pf_monotonic_ns();
     if (client->in.length > HOST_LINE_MAX || client->out.length - client->sent > HOST_UNSENT_MAX)
         client->broken = true;
+}
+
+/* What waits for the end of its line, and what a client does not take, is the supervisor's: one user has a part of it.
+ */
+static bool holds_too_much(const host_server *host, const host_client *client)
+{
+    uint64_t bytes = 0, descriptors = 0;
+    for (uint32_t i = 0; i < host->config.connections; i++) {
+        const host_client *other = host->clients[i];
+        if (!other || other->peer.user != client->peer.user)
+            continue;
+        descriptors += other->descriptor_count;
+        bytes += other->in.length + other->out.length;
+    }
+    return descriptors > HOST_HELD_MAX || bytes > HOST_HELD_BYTES;
 }
 
 static void read_some(host_server *host, host_client *client)
@@ -153,6 +185,8 @@ static void read_some(host_server *host, host_client *client)
                           client->descriptors + client->descriptor_count, room, &count, &lost, &got, &again, NULL);
     client->descriptor_count += status == SLUICE_OK ? count : 0;
     client->broken |= status != SLUICE_OK || lost;
+    if (count > 0 || client->in.length + client->out.length > READ_STEP)
+        client->broken |= holds_too_much(host, client);
     if (again || client->broken)
         return;
     client->closed |= got == 0;
@@ -208,6 +242,11 @@ void host_clients_flush(host_server *host)
         flush(host, host->dirty[--host->dirty_count]);
 }
 
+static bool is_over(int64_t now, int64_t since_ns)
+{
+    return since_ns != 0 && now - since_ns > HOST_STALLED_MS * INT64_C(1000000);
+}
+
 void host_clients_tick(host_server *host, int64_t now)
 {
     if (host->deaf) {
@@ -216,9 +255,10 @@ void host_clients_tick(host_server *host, int64_t now)
     }
     for (uint32_t i = 0; i < host->config.connections; i++) {
         host_client *client = host->clients[i];
-        if (!client || client->stalled_since_ns == 0)
+        if (!client)
             continue;
-        client->broken |= now - client->stalled_since_ns > HOST_STALLED_MS * INT64_C(1000000);
-        host_client_touch(host, client);
+        client->broken |= is_over(now, client->stalled_since_ns) || is_over(now, client->begun_ns);
+        if (client->broken || client->stalled_since_ns != 0)
+            host_client_touch(host, client);
     }
 }

@@ -166,13 +166,11 @@ const char *host_mode_name(host_mode mode)
     return modes[mode];
 }
 
-static sluice_status read_uids(const config_parser *parser, const st_node *object, host_graph_config *graph)
+static sluice_status read_users(const config_parser *parser, const st_node *object, const char *name, host_users *users)
 {
-    const st_node *list = st_node_member(object, "uids");
-    if (!list) {
-        graph->uids[graph->uid_count++] = pf_user();
+    const st_node *list = st_node_member(object, name);
+    if (!list)
         return SLUICE_OK;
-    }
     PF_TRY(expect(parser, list, ST_NODE_ARRAY));
     if (list->count > HOST_UIDS_MAX)
         return fault(parser, list, "more than %u users", HOST_UIDS_MAX);
@@ -182,7 +180,7 @@ static sluice_status read_uids(const config_parser *parser, const st_node *objec
         unsigned long long user = item->text[0] == '-' ? UINT64_MAX : strtoull(item->text, &end, 10);
         if (!end || *end != '\0' || user >= UINT32_MAX)
             return fault(parser, item, "%s is no user id", item->text);
-        graph->uids[graph->uid_count++] = (uint32_t)user;
+        users->uids[users->count++] = (uint32_t)user;
     }
     return SLUICE_OK;
 }
@@ -296,8 +294,8 @@ static sluice_status read_maintenance(const config_parser *parser, const st_node
 
 static sluice_status read_graph(const config_parser *parser, const st_node *object, host_graph_config *graph)
 {
-    static const char *const names[] = {"path",  "name", "weight", "max_jobs",         "queue",       "memory",
-                                        "quota", "mode", "uids",   "deadline_seconds", "maintenance", NULL};
+    static const char *const names[] = {"path", "name", "weight",  "max_jobs",         "queue",       "memory", "quota",
+                                        "mode", "uids", "readers", "deadline_seconds", "maintenance", NULL};
     uint32_t mode = HOST_OPTIMISTIC;
     *graph = (host_graph_config){.weight = 1, .max_jobs = 4, .queue = 64};
     PF_TRY(expect_members(parser, object, names));
@@ -315,7 +313,8 @@ static sluice_status read_graph(const config_parser *parser, const st_node *obje
     PF_TRY(read_choice(parser, object, "mode", modes, sizeof modes / sizeof modes[0], &mode));
     graph->mode = (host_mode)mode;
     PF_TRY(read_maintenance(parser, object, &graph->maintenance));
-    return read_uids(parser, object, graph);
+    PF_TRY(read_users(parser, object, "readers", &graph->readers));
+    return read_users(parser, object, "uids", &graph->users);
 }
 
 static sluice_status check_twins(const config_parser *parser, const st_node *list)

@@ -21,8 +21,8 @@
  *          "optimize": {"fragments": 64, "edits": 48, "dead_bytes": "256M", "branches": ["main"]},
  *          "gc": {"bytes": "64M", "keep": 1000, "older_than": "30d"}},
  *        "mode": "optimistic",               or "queued" (one writer after the other), "single" (WRITER_BUSY beside
- * one) "deadline_seconds": 0,              a job that runs longer is ended; 0: none "uids": [1000]} who may use it;
- * absent: the supervisor's own user
+ * one) "deadline_seconds": 0,              a job that runs longer is ended; 0: none "uids": [1000]} who may use it,
+ * "readers" who may read it; absent: the supervisor's own user
  *     ]
  *   }
  *
@@ -58,6 +58,11 @@ typedef struct host_maintenance_config { /* every_seconds 0: none */
     char older_than[16];     /* "": not said */
 } host_maintenance_config;
 
+typedef struct host_users {
+    uint32_t uids[HOST_UIDS_MAX];
+    uint32_t count;
+} host_users;
+
 typedef struct host_graph_config {
     char *path; /* absolute */
     char *name;
@@ -65,8 +70,8 @@ typedef struct host_graph_config {
     uint64_t memory, quota; /* 0: none given */
     uint64_t deadline_seconds;
     host_mode mode;
-    uint32_t uids[HOST_UIDS_MAX];
-    uint32_t uid_count;
+    host_users users;   /* may do everything with it */
+    host_users readers; /* may read it, and see its jobs */
     host_maintenance_config maintenance;
 } host_graph_config;
 void host_graph_config_free(host_graph_config *config); /* safe on a zeroed one */

@@ -47,10 +47,11 @@
 #define HOST_OUTPUT_KEPT     (UINT32_C(256) << 10) /* of each stream of a job, for those who ask later */
 #define HOST_UNSENT_SLOW     (UINT32_C(1) << 20)   /* a client with so much unsent output slows its job down */
 #define HOST_UNSENT_MAX      (UINT32_C(8) << 20)   /* and with so much is disconnected */
-#define HOST_STALLED_MS      30000                 /* or when it takes nothing for so long */
+#define HOST_STALLED_MS      30000                 /* or when it takes nothing for so long, or does not end a line */
 #define HOST_WAITS_MAX       256u                  /* requests of one connection that wait for a job */
-#define HOST_HELD_MAX        512u                  /* descriptors that the jobs of one graph hold */
-#define HOST_ENDED_KEPT      256u                  /* jobs whose end is remembered */
+#define HOST_HELD_MAX        512u /* descriptors that the jobs of one graph hold; lines of one user that are not whole */
+#define HOST_HELD_BYTES      (UINT64_C(64) << 20) /* of requests and answers of one user */
+#define HOST_ENDED_KEPT      256u                 /* jobs whose end is remembered */
 #define HOST_RUNNERS_MAX     512u
 #define HOST_GIVEN_UP_MAX    4u /* epochs of a graph's damaged regions that the next one voids */
 #define HOST_TICK_MS         200
@@ -227,6 +228,7 @@ struct host_client {
     bool reads, writes; /* what it is watched for */
     int64_t tokens_ns;  /* rate: the time at which its allowance was full */
     int64_t stalled_since_ns;
+    int64_t begun_ns; /* the line that has not ended yet; 0: none */
 };
 
 struct host_server {

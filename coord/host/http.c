@@ -99,7 +99,7 @@ sluice_status host_http_open(host_server *host, sluice_error *err)
     if (!place)
         return SLUICE_OK;
     if (place[0] == '/')
-        PF_TRY(pf_socket_listen(place, host->config.socket_mode, &listener, err));
+        PF_TRY(pf_socket_listen(place, host->config.socket_mode & 0660, &listener, err)); /* operators, not tenants */
     else
         PF_TRY(pf_socket_listen_local(place, &listener, err));
     host->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, host, MHD_OPTION_LISTEN_SOCKET, listener,

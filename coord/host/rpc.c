@@ -1,8 +1,9 @@
 /*
  * JSON-RPC 2.0 over the control socket, one document a line (docs/operations.md "The control socket").
  *
- * Which graphs a user may use is asked in one place (may_use); a graph or a job of a graph that a user may not use is
- * not there for it, in every method. Nothing of a request but its bytes is believed: who sent it comes from the kernel.
+ * Which graphs a user may use is asked in one place (may_use), whether it may change them in another (may_write); a
+ * graph or a job of a graph that a user may not use is not there for it, in every method. A job is cancelled by its own
+ * user. Nothing of a request but its bytes is believed: who sent it comes from the kernel.
  */
 #include "coord/host/host.h"
 #include "platform/check.h"
@@ -26,15 +27,38 @@ typedef struct rpc_request {
 
 /* ---- answers ---- */
 
-bool host_may_use(const host_client *client, const host_graph *graph)
+static bool is_owner(const host_client *client)
 {
-    if (client->peer.user == 0 || client->peer.user == pf_user())
-        return true;
-    for (uint32_t i = 0; i < graph->config.uid_count; i++) {
-        if (graph->config.uids[i] == client->peer.user)
+    return client->peer.user == 0 || client->peer.user == pf_user();
+}
+
+static bool is_among(const host_users *users, uint32_t user)
+{
+    for (uint32_t i = 0; i < users->count; i++) {
+        if (users->uids[i] == user)
             return true;
     }
     return false;
+}
+
+static bool may_write(const host_client *client, const host_graph *graph)
+{
+    return is_owner(client) || is_among(&graph->config.users, client->peer.user);
+}
+
+bool host_may_use(const host_client *client, const host_graph *graph)
+{
+    return may_write(client, graph) || is_among(&graph->config.readers, client->peer.user);
+}
+
+static bool only_reads(const co_host_command *command, const st_node *words)
+{
+    static const char *const verbs[] = {"list", "show", "plan"};
+    for (size_t i = 0; command->effect == CO_HOST_BY_VERB && words->first && i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(words->first->text, verbs[i]) == 0)
+            return true;
+    }
+    return command->effect == CO_HOST_READS;
 }
 
 static void begin(st_json *json, host_client *client, const pf_buffer *id)
@@ -453,6 +477,8 @@ static sluice_status find_or_admit(const rpc_request *request, rpc_order *order,
     host_graph *graph = find_graph(request);
     if (!graph)
         return pf_fail(err, SLUICE_NOT_FOUND, "this graph is not hosted here for this user");
+    if (!may_write(request->client, graph) && !only_reads(order->command, order->words))
+        return pf_fail(err, SLUICE_PERMISSION, "this user may read the graph, and not change it");
     PF_TRY(digest_of(order->name, order->words, order->text, &digest, err));
     *ret_job = order->has_operation ? find_twin(request, graph, &order->operation, &digest) : NULL;
     if (*ret_job)
@@ -512,7 +538,10 @@ static void cancel(const rpc_request *request)
         return;
     }
     host_job *job = find_job(request, &error);
-    if (!job || host_job_cancel(request->host, job, &error) != SLUICE_OK) {
+    bool own = job && (is_owner(request->client) || job->user == request->client->peer.user);
+    if (job && !own)
+        (void)pf_fail(&error, SLUICE_PERMISSION, "the job is another user's");
+    if (!own || host_job_cancel(request->host, job, &error) != SLUICE_OK) {
         answer_error(request, &error);
         return;
     }

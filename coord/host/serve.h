@@ -33,9 +33,16 @@ typedef struct co_host_task {
     unsigned stopped_seconds; /* a process of a pool that stands still for longer is ended; 0: never */
 } co_host_task;
 
+typedef enum co_host_effect {
+    CO_HOST_WRITES,
+    CO_HOST_READS,
+    CO_HOST_BY_VERB /* list, show and plan read */
+} co_host_effect;
+
 typedef struct co_host_command {
     const char *name;
     bool small; /* one process, soon done */
+    co_host_effect effect;
 } co_host_command;
 
 /* What became of a job whose process died, told by the next one. */

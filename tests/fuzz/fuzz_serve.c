@@ -48,7 +48,7 @@ static void check_answers(const pf_buffer *out)
 
 static void fuzz_requests(const char *text, size_t size)
 {
-    static const co_host_command commands[] = {{"mutate", true}, {"load", false}};
+    static const co_host_command commands[] = {{"mutate", true, CO_HOST_WRITES}, {"load", false, CO_HOST_WRITES}};
     static const co_host_program program = {.commands = commands, .command_count = 2};
     static char name[] = "g", path[] = "/g";
     static host_server host;

@@ -23,9 +23,9 @@ class Connection:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(TIMEOUT)
         try:
-            self.socket.connect(path)
+            self.socket.connect(path)  # waits for its turn, as it would not with a time-out
+            self.socket.settimeout(TIMEOUT)
         except OSError:
             self.socket.close()
             raise

@@ -20,7 +20,7 @@ class Config(ServeTest):
             "socket": "/run/x/s", "socket_mode": "0660", "http": "127.0.0.1:9187", "workers": 8, "connections": 10,
             "requests_per_second": 5, "stopped_seconds": 0,
             "graphs": [{"path": "/a/b", "name": "n", "weight": 3, "max_jobs": 2, "queue": 1, "memory": "512M", "quota": 1 << 30,
-                        "mode": "queued", "deadline_seconds": 10, "uids": [0, 1000],
+                        "mode": "queued", "deadline_seconds": 10, "uids": [0, 1000], "readers": [1001],
                         "maintenance": {"every_seconds": 60, "optimize": {"fragments": 64, "edits": 48, "dead_bytes": "256M",
                                                                           "branches": ["main", "x y"]},
                                         "gc": {"bytes": "64M", "keep": 100, "older_than": "30d"}}}, {"path": "c/d/"}]})
@@ -54,6 +54,7 @@ class Config(ServeTest):
                 (graph(memory="99999999999T"), "is not a size"),
                 (graph(mode="fast"), "graphs[0].mode: \"fast\" is not one of optimistic, queued, single"),
                 (graph(uids=["root"]), "graphs[0].uids[0]: a number was expected"),
+                (graph(readers=["me"]), "graphs[0].readers[0]: a number was expected"),
                 (graph(uids=[-1]), "graphs[0].uids[0]: -1 is no user id"),
                 (graph(maintenance={}), 'graphs[0].maintenance: what is not said: "optimize" or "gc"'),
                 (graph(maintenance={"gc": {}}), 'graphs[0].maintenance.gc: "bytes" is missing'),
