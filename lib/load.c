@@ -82,11 +82,33 @@ static bool ask_cancelled(void *context)
     return options->cancelled(options->context);
 }
 
-static sluice_status run(sluice_graph *graph, const spooled_inputs *spooled, co_load_mode mode,
-                         sluice_write_options *given, sluice_receipt *ret_receipt, sluice_error *err)
+typedef struct load_request { /* context of the calls below */
+    sluice_write_options options;
+    const sluice_load_options *how;
+} load_request;
+
+static void tell_reject(void *context, const char *file, uint64_t line, const char *code, const char *text)
+{
+    const load_request *request = context;
+    request->how->reject(request->options.context, file, line, code, text);
+}
+
+static sluice_status run(sluice_graph *graph, const spooled_inputs *spooled, co_load_mode mode, load_request *request,
+                         sluice_receipt *ret_receipt, sluice_error *err)
 {
     co_load_result result = {0};
+    sluice_write_options *given = &request->options;
+    const sluice_load_options *how = request->how;
     co_load_options options = {.branch = given->branch,
+                               .create_branch = how->create_branch,
+                               .from = how->from,
+                               .compress = how->compress,
+                               .ignore_unknown = how->ignore_unknown,
+                               .memory = how->memory,
+                               .skip_bad_rows = how->skip_bad_rows,
+                               .max_errors = how->max_errors > 0 ? how->max_errors : UINT64_MAX,
+                               .reject_context = request,
+                               .reject = how->reject ? tell_reject : NULL,
                                .inputs = spooled->inputs,
                                .input_count = (uint32_t)spooled->count,
                                .mode = mode,
@@ -112,24 +134,34 @@ static sluice_status run(sluice_graph *graph, const spooled_inputs *spooled, co_
 sluice_status sluice_load(sluice_graph *graph, const sluice_input *inputs, size_t input_count, sluice_load_mode mode,
                           const sluice_write_options *options, sluice_receipt *ret_receipt, sluice_error *err)
 {
+    sluice_load_options how = {.mode = mode};
+    return sluice_load_with(graph, inputs, input_count, &how, options, ret_receipt, err);
+}
+
+sluice_status sluice_load_with(sluice_graph *graph, const sluice_input *inputs, size_t input_count,
+                               const sluice_load_options *how, const sluice_write_options *options,
+                               sluice_receipt *ret_receipt, sluice_error *err)
+{
     static const co_load_mode modes[] = {[SLUICE_LOAD_INSERT] = CO_LOAD_INSERT,
                                          [SLUICE_LOAD_UPSERT] = CO_LOAD_UPSERT,
                                          [SLUICE_LOAD_OVERWRITE] = CO_LOAD_OVERWRITE};
-    static const sluice_write_options defaults;
-    sluice_write_options given = options ? *options : defaults;
+    static const sluice_load_options plain;
+    load_request request = {.how = how ? how : &plain};
     spooled_inputs spooled = {0};
     sluice_status status;
+    if (options)
+        request.options = *options;
     if (ret_receipt)
         *ret_receipt = (sluice_receipt){0};
     PF_GOTO(status, done, lib_check(graph, err));
     if (!inputs || input_count == 0 || input_count > UINT16_MAX)
         status = pf_fail(err, SLUICE_USAGE, "there is no input to load, or there are too many");
-    else if ((unsigned)mode >= sizeof modes / sizeof modes[0])
+    else if ((unsigned)request.how->mode >= sizeof modes / sizeof modes[0])
         status = pf_fail(err, SLUICE_USAGE, "there is no such mode");
     else
         status = take_inputs(inputs, input_count, &spooled, err);
     if (status == SLUICE_OK)
-        status = run(graph, &spooled, modes[mode], &given, ret_receipt, err);
+        status = run(graph, &spooled, modes[request.how->mode], &request, ret_receipt, err);
 done:
     for (size_t i = 0; inputs && i < input_count; i++)
         release_stream(inputs[i].stream);

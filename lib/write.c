@@ -4,13 +4,13 @@
 #include "coord/mutate.h"
 #include "lib/batch.h"
 
-static bool is_cancelled(void *context)
+bool lib_is_cancelled(void *context)
 {
     const sluice_write_options *options = context;
     return options->cancelled(options->context);
 }
 
-static void advance(void *context, uint64_t rows, uint64_t bytes)
+void lib_advance(void *context, uint64_t rows, uint64_t bytes)
 {
     const sluice_write_options *options = context;
     if (options->progress)
@@ -54,9 +54,9 @@ sluice_status sluice_commit(sluice_graph *graph, const sluice_batch *batch, cons
     PF_TRY(lib_id(given.if_head, "if_head", &request.if_head, err));
     wk_executor executor = {.context = &given,
                             .workers = 1,
-                            .advance = advance,
+                            .advance = lib_advance,
                             .epoch = graph->epoch,
-                            .cancelled = given.cancelled ? is_cancelled : NULL};
+                            .cancelled = given.cancelled ? lib_is_cancelled : NULL};
     PF_TRY(co_mutate_text(graph->graph, &request, &executor, text, length, &result, err));
     if (!ret_receipt)
         return SLUICE_OK;

@@ -14,6 +14,8 @@
 #define EVENTS                                                                                                         \
     (IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
+#define MINUTE_MS 60000
+
 struct pf_notify {
     int fd;
 };
@@ -83,11 +85,14 @@ void pf_notify_take(pf_notify *notify)
         continue;
 }
 
-sluice_status pf_notify_wait(pf_notify *notify, pf_deadline deadline, sluice_error *err)
+sluice_status pf_notify_wait(pf_notify *notify, pf_deadline deadline, bool *ret_something, sluice_error *err)
 {
     struct pollfd waits = {.fd = notify->fd, .events = POLLIN};
-    int64_t left = pf_deadline_passed(deadline) ? 0 : (deadline.monotonic_ns - pf_monotonic_ns() + 999999) / 1000000;
-    int ready = poll(&waits, 1, left < 0 ? 0 : left > 60000 ? 60000 : (int)left);
+    int64_t left = 0;
+    if (!pf_deadline_passed(deadline))
+        left = (deadline.monotonic_ns - pf_monotonic_ns()) / 1000000 + 1;
+    int ready = poll(&waits, 1, left < 0 ? 0 : left > MINUTE_MS ? MINUTE_MS : (int)left);
+    *ret_something = ready > 0;
     if (ready < 0 && errno != EINTR)
         return pf_fail_errno(err, errno, "waiting for a change");
     pf_notify_take(notify);

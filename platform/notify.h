@@ -20,7 +20,7 @@ void pf_notify_close(pf_notify *notify); /* NULL allowed */
 /* Readable when there is something; pf_notify_take then empties it. */
 int pf_notify_descriptor(const pf_notify *notify);
 void pf_notify_take(pf_notify *notify);
-/* Waits until there is something, or the deadline; takes it. A signal may end it early. */
-sluice_status pf_notify_wait(pf_notify *notify, pf_deadline deadline, sluice_error *err);
+/* Waits until there is something, or the deadline, or a minute; takes it. A signal may end it early. */
+sluice_status pf_notify_wait(pf_notify *notify, pf_deadline deadline, bool *ret_something, sluice_error *err);
 
 #endif

@@ -266,4 +266,6 @@ sluice_status sluice_load(sluice_graph *graph, const sluice_input *inputs, size_
 #ifdef __cplusplus
 }
 #endif
+
+#include <sluice/manage.h>
 #endif

@@ -201,9 +201,7 @@ typedef struct telling {
     uint32_t index;
     uint64_t skip, events; /* told before, by this or another process; counted so far */
     st_snapshot *from, *to;
-    const st_type_def *type; /* as `to` has it, else as `from` */
-    st_row_json before, after;
-    pf_buffer name, old, now;
+    st_change_text text;
 } telling;
 
 static sluice_status tell(telling *what, st_feed_kind kind, bool row, sluice_error *err)
@@ -220,10 +218,10 @@ static sluice_status tell(telling *what, st_feed_kind kind, bool row, sluice_err
         cursor.told = what->events;
     st_cursor_text(&cursor, text);
     st_feed_event event = {.kind = kind,
-                           .type = row ? what->type->name : NULL,
-                           .name = row ? (const char *)what->name.data : NULL,
-                           .before = what->old.length > 0 ? (const char *)what->old.data : NULL,
-                           .after = what->now.length > 0 ? (const char *)what->now.data : NULL,
+                           .type = row ? what->text.type->name : NULL,
+                           .name = row ? (const char *)what->text.name.data : NULL,
+                           .before = what->text.before.length > 0 ? (const char *)what->text.before.data : NULL,
+                           .after = what->text.after.length > 0 ? (const char *)what->text.after.data : NULL,
                            .changes = what->events,
                            .commit = what->commit,
                            .generation = feed->generation.number,
@@ -235,66 +233,6 @@ static sluice_status tell(telling *what, st_feed_kind kind, bool row, sluice_err
     return SLUICE_OK;
 }
 
-static void forget_texts(telling *what)
-{
-    what->name.length = what->old.length = what->now.length = 0;
-}
-
-/* Ends a text that was written, for use as a string. */
-static sluice_status end_text(st_json *json, sluice_error *err)
-{
-    PF_TRY(st_json_end(json, false, err));
-    return pf_buffer_append(json->buffer, "", 1, err);
-}
-
-/* The members of an object, without its brackets. */
-static sluice_status put_name(telling *what, const st_row_change *change, sluice_error *err)
-{
-    st_json json;
-    st_json_begin(&json, &what->name);
-    PF_TRY(st_row_change_name(what->type, change, &json, err));
-    return end_text(&json, err);
-}
-
-static sluice_status put_row(const st_row_json *row, pf_buffer *text, sluice_error *err)
-{
-    st_json json;
-    st_json_begin(&json, text);
-    PF_TRY(st_row_json_put(row, false, &json, err));
-    return end_text(&json, err);
-}
-
-/* The property of a row's own type with this id, as a column; -1 when it has none. */
-static int64_t column_of(const st_row_json *row, uint64_t property)
-{
-    for (uint32_t i = 0; i < row->type->property_count; i++) {
-        if (row->type->properties[i].id == property)
-            return (int64_t)i + (row->type->edge ? 2 : 0);
-    }
-    return -1;
-}
-
-/* The properties that were updated, under the names that they have now. */
-static sluice_status put_properties(const telling *what, const st_row_change *change, const st_row_json *row,
-                                    pf_buffer *text, sluice_error *err)
-{
-    st_json json;
-    st_json_begin(&json, text);
-    st_json_object(&json);
-    for (uint32_t i = 0; i < change->property_count; i++) {
-        const st_property *property = &what->type->properties[change->properties[i]];
-        int64_t column = column_of(row, property->id);
-        if (column >= 0) {
-            PF_TRY(st_row_json_value(row, (uint32_t)column, property->name, &json, err));
-        } else {
-            st_json_name(&json, property->name);
-            st_json_null(&json);
-        }
-    }
-    st_json_object_end(&json);
-    return end_text(&json, err);
-}
-
 static sluice_status tell_row(void *context, const st_row_change *change, sluice_error *err)
 {
     static const st_feed_kind kinds[] = {
@@ -302,39 +240,15 @@ static sluice_status tell_row(void *context, const st_row_change *change, sluice
     telling *what = context;
     if (++what->events <= what->skip)
         return SLUICE_OK;
-    forget_texts(what);
-    PF_TRY(put_name(what, change, err));
-    if (change->kind != ST_INSERTED)
-        PF_TRY(st_row_json_read(&what->before, what->from, &change->from, err));
-    if (change->kind != ST_DELETED)
-        PF_TRY(st_row_json_read(&what->after, what->to, &change->to, err));
-    if (change->kind == ST_UPDATED) {
-        PF_TRY(put_properties(what, change, &what->before, &what->old, err));
-        PF_TRY(put_properties(what, change, &what->after, &what->now, err));
-    } else if (change->kind == ST_INSERTED) {
-        PF_TRY(put_row(&what->after, &what->now, err));
-    } else {
-        PF_TRY(put_row(&what->before, &what->old, err));
-    }
+    PF_TRY(st_change_text_put(&what->text, what->from, what->to, change, err));
     return tell(what, kinds[change->kind], true, err);
 }
 
 static sluice_status tell_table(telling *what, uint64_t table, sluice_error *err)
 {
-    const st_schema *older = st_snapshot_view(what->from)->schema, *newer = st_snapshot_view(what->to)->schema;
-    const st_type_def *before = st_schema_find_table(older, table), *after = st_schema_find_table(newer, table);
-    sluice_status status = SLUICE_OK;
-    what->type = after ? after : before;
-    if (!what->type)
-        return SLUICE_OK;
-    if (before)
-        PF_GOTO(status, done, st_row_json_begin(older, before, &what->before, err));
-    if (after)
-        PF_GOTO(status, done, st_row_json_begin(newer, after, &what->after, err));
-    status = st_diff_table(what->from, what->to, table, tell_row, what, err);
-done:
-    st_row_json_free(&what->before);
-    st_row_json_free(&what->after);
+    sluice_status status = st_change_text_begin(&what->text, what->from, what->to, table, err);
+    if (status == SLUICE_OK && what->text.type)
+        status = st_diff_table(what->from, what->to, table, tell_row, what, err);
     return status;
 }
 
@@ -393,9 +307,9 @@ static sluice_status tell_schema(telling *what, sluice_error *err)
 {
     const st_schema *older = st_snapshot_view(what->from)->schema, *newer = st_snapshot_view(what->to)->schema;
     if (++what->events > what->skip) {
-        forget_texts(what);
-        PF_TRY(put_schema(older, &what->old, err));
-        PF_TRY(put_schema(newer, &what->now, err));
+        st_change_text_clear(&what->text);
+        PF_TRY(put_schema(older, &what->text.before, err));
+        PF_TRY(put_schema(newer, &what->text.after, err));
         PF_TRY(tell(what, ST_FEED_SCHEMA, false, err));
     }
     for (uint32_t i = 0; i < newer->type_count; i++)
@@ -414,7 +328,7 @@ static sluice_status tell_events(telling *what, sluice_error *err)
         PF_TRY(tell_edited(what, err));
     else
         PF_TRY(tell_schema(what, err));
-    forget_texts(what);
+    st_change_text_clear(&what->text);
     return tell(what, ST_FEED_COMMIT, false, err);
 }
 
@@ -440,9 +354,7 @@ static sluice_status tell_commit(st_feed *feed, uint32_t index, st_feed_fn *each
         st_snapshot_close(what.to);
         feed->at = what.from;
     }
-    pf_buffer_free(&what.name);
-    pf_buffer_free(&what.old);
-    pf_buffer_free(&what.now);
+    st_change_text_free(&what.text);
     return status;
 }
 

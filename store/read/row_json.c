@@ -90,3 +90,104 @@ sluice_status st_row_change_name(const st_type_def *type, const st_row_change *c
     }
     return SLUICE_OK;
 }
+
+/* ---- changed rows ---- */
+
+void st_change_text_clear(st_change_text *text)
+{
+    text->name.length = text->before.length = text->after.length = 0;
+}
+
+void st_change_text_free(st_change_text *text)
+{
+    st_row_json_free(&text->older);
+    st_row_json_free(&text->newer);
+    pf_buffer_free(&text->name);
+    pf_buffer_free(&text->before);
+    pf_buffer_free(&text->after);
+}
+
+sluice_status st_change_text_begin(st_change_text *text, st_snapshot *from, st_snapshot *to, uint64_t table,
+                                   sluice_error *err)
+{
+    const st_schema *older = st_snapshot_view(from)->schema, *newer = st_snapshot_view(to)->schema;
+    const st_type_def *before = st_schema_find_table(older, table), *after = st_schema_find_table(newer, table);
+    st_row_json_free(&text->older);
+    st_row_json_free(&text->newer);
+    text->type = after ? after : before;
+    if (before)
+        PF_TRY(st_row_json_begin(older, before, &text->older, err));
+    return after ? st_row_json_begin(newer, after, &text->newer, err) : SLUICE_OK;
+}
+
+/* Ends a text that was written, for use as a string. */
+static sluice_status end_text(st_json *json, sluice_error *err)
+{
+    PF_TRY(st_json_end(json, false, err));
+    return pf_buffer_append(json->buffer, "", 1, err);
+}
+
+/* The members of an object, without its brackets. */
+static sluice_status put_name(st_change_text *text, const st_row_change *change, sluice_error *err)
+{
+    st_json json;
+    st_json_begin(&json, &text->name);
+    PF_TRY(st_row_change_name(text->type, change, &json, err));
+    return end_text(&json, err);
+}
+
+static sluice_status put_row(const st_row_json *row, pf_buffer *text, sluice_error *err)
+{
+    st_json json;
+    st_json_begin(&json, text);
+    PF_TRY(st_row_json_put(row, false, &json, err));
+    return end_text(&json, err);
+}
+
+/* The property of a row's own type with this id, as a column; -1 when it has none. */
+static int64_t column_of(const st_row_json *row, uint64_t property)
+{
+    for (uint32_t i = 0; i < row->type->property_count; i++) {
+        if (row->type->properties[i].id == property)
+            return (int64_t)i + (row->type->edge ? 2 : 0);
+    }
+    return -1;
+}
+
+/* The properties that were updated, under the names that they have now. */
+static sluice_status put_properties(const st_change_text *text, const st_row_change *change, const st_row_json *row,
+                                    pf_buffer *buffer, sluice_error *err)
+{
+    st_json json;
+    st_json_begin(&json, buffer);
+    st_json_object(&json);
+    for (uint32_t i = 0; i < change->property_count; i++) {
+        const st_property *property = &text->type->properties[change->properties[i]];
+        int64_t column = column_of(row, property->id);
+        if (column >= 0) {
+            PF_TRY(st_row_json_value(row, (uint32_t)column, property->name, &json, err));
+        } else {
+            st_json_name(&json, property->name);
+            st_json_null(&json);
+        }
+    }
+    st_json_object_end(&json);
+    return end_text(&json, err);
+}
+
+sluice_status st_change_text_put(st_change_text *text, st_snapshot *from, st_snapshot *to, const st_row_change *change,
+                                 sluice_error *err)
+{
+    st_change_text_clear(text);
+    PF_TRY(put_name(text, change, err));
+    if (change->kind != ST_INSERTED)
+        PF_TRY(st_row_json_read(&text->older, from, &change->from, err));
+    if (change->kind != ST_DELETED)
+        PF_TRY(st_row_json_read(&text->newer, to, &change->to, err));
+    if (change->kind == ST_INSERTED)
+        return put_row(&text->newer, &text->after, err);
+    if (change->kind == ST_DELETED)
+        return put_row(&text->older, &text->before, err);
+    PF_TRY(put_properties(text, change, &text->older, &text->before, err));
+    return put_properties(text, change, &text->newer, &text->after, err);
+}

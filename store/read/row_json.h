@@ -32,4 +32,22 @@ sluice_status st_row_json_put(const st_row_json *row, bool row_id, st_json *json
 sluice_status st_row_change_name(const st_type_def *type, const st_row_change *change, st_json *json,
                                  sluice_error *err);
 
+/* ---- changed rows ---- */
+
+typedef struct st_change_text { /* of one table between two snapshots; all texts end with a zero byte */
+    const st_type_def *type;    /* as the newer has it, else the older; NULL: neither has */
+    st_row_json older, newer;
+    pf_buffer name;          /* members: st_row_change_name */
+    pf_buffer before, after; /* objects; empty: none. Of an update the properties that changed */
+} st_change_text;
+
+/* For another table, too. Freed by st_change_text_free, also when this fails. */
+sluice_status st_change_text_begin(st_change_text *text, st_snapshot *from, st_snapshot *to, uint64_t table,
+                                   sluice_error *err);
+/* A change that st_diff_table tells of these snapshots and this table. */
+sluice_status st_change_text_put(st_change_text *text, st_snapshot *from, st_snapshot *to, const st_row_change *change,
+                                 sluice_error *err);
+void st_change_text_clear(st_change_text *text); /* its texts */
+void st_change_text_free(st_change_text *text);  /* safe on a zeroed one */
+
 #endif
