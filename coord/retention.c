@@ -48,25 +48,30 @@ static sluice_status keep_place(const co_retention *plan, uint64_t incarnation, 
 
 /* ---- pins and intents ---- */
 
-/* The lowest byte that somebody holds. */
+/* The lowest byte that somebody holds. Pins that are let go of meanwhile lead astray: to a byte that nobody ever held.
+ */
 static sluice_status lowest_pin(pf_file *pins, uint64_t *ret_lowest, sluice_error *err)
 {
-    uint64_t low = 0, high = INT64_MAX - 1;
-    bool is_free = true;
-    *ret_lowest = UINT64_MAX;
-    PF_TRY(pf_lock_is_free(pins, 0, high + 1, &is_free, err));
-    if (is_free)
-        return SLUICE_OK;
-    while (low < high) { /* of [0, high] not all is free, of [0, low) all is */
-        uint64_t middle = low + (high - low) / 2;
-        PF_TRY(pf_lock_is_free(pins, 0, middle + 1, &is_free, err));
+    for (;;) {
+        uint64_t low = 0, high = INT64_MAX - 1;
+        bool is_free = true;
+        *ret_lowest = UINT64_MAX;
+        PF_TRY(pf_lock_is_free(pins, 0, high + 1, &is_free, err));
         if (is_free)
-            low = middle + 1;
-        else
-            high = middle;
+            return SLUICE_OK;
+        while (low < high) { /* of [0, high] not all was free, of [0, low) all was */
+            uint64_t middle = low + (high - low) / 2;
+            PF_TRY(pf_lock_is_free(pins, 0, middle + 1, &is_free, err));
+            if (is_free)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        *ret_lowest = low;
+        PF_TRY(pf_lock_is_free(pins, low, 1, &is_free, err));
+        if (!is_free)
+            return SLUICE_OK;
     }
-    *ret_lowest = low;
-    return SLUICE_OK;
 }
 
 typedef struct base_walk {
@@ -246,6 +251,8 @@ static sluice_status add_log(st_graph *graph, co_retention *plan, uint64_t incar
     }
     co_kept *kept = &plan->logs[plan->count++];
     *kept = (co_kept){.incarnation = incarnation, .first = st_log_first(log), .end = st_log_end(log).number};
+    if (floor < UINT64_MAX && floor > kept->end + 1)
+        floor = kept->end + 1; /* what does not stand yet is never let go of */
     return floor < UINT64_MAX ? keep(kept, floor, UINT64_MAX, err) : SLUICE_OK;
 }
 

@@ -32,10 +32,10 @@ const char *sim_branch_name(uint32_t branch)
     return names[branch];
 }
 
-static const char *checkpoint_name(uint64_t salt)
+static const char *checkpoint_name(uint64_t salt, bool any)
 {
     static const char *const names[] = {"k1", "k2", "early"};
-    return names[salt % 3];
+    return names[salt % (any ? 3 : 2)];
 }
 
 sluice_status sim_open(sim_run *run, uint32_t process, pf_access access, st_graph **ret_graph, sluice_error *err)
@@ -126,6 +126,15 @@ static wk_executor alone(void)
     return (wk_executor){.workers = 1, .epoch = pf_id_new()};
 }
 
+static sim_result result_of(const co_receipt *receipt)
+{
+    return (sim_result){.committed = receipt->committed,
+                        .repeated = receipt->repeated,
+                        .restarts = receipt->restarts,
+                        .commit = receipt->commit,
+                        .incarnation = receipt->incarnation};
+}
+
 static sluice_status do_mutate(sim_actor_state *actor, const sim_op *op, pf_id operation, sim_result *result,
                                sluice_error *err)
 {
@@ -136,7 +145,7 @@ static sluice_status do_mutate(sim_actor_state *actor, const sim_op *op, pf_id o
     wk_executor executor = alone();
     co_mutate_result got = {0};
     PF_TRY(co_mutate_text(actor->graph, &options, &executor, text, strlen(text), &got, err));
-    *result = (sim_result){.committed = got.receipt.committed, .commit = got.receipt.commit};
+    *result = result_of(&got.receipt);
     return SLUICE_OK;
 }
 
@@ -169,8 +178,7 @@ static sluice_status do_load(sim_run *run, sim_actor_state *actor, const sim_op 
     }
     co_load_result got = {0};
     PF_TRY(co_load_inline(actor->graph, &options, &got, err));
-    *result = (sim_result){
-        .committed = got.receipt.committed, .commit = got.receipt.commit, .incarnation = got.receipt.incarnation};
+    *result = result_of(&got.receipt);
     co_load_result_free(&got);
     return SLUICE_OK;
 }
@@ -186,7 +194,7 @@ static sluice_status do_merge(sim_actor_state *actor, const sim_op *op, pf_id op
     co_merge_result got = {0};
     sluice_status status = co_merge(actor->graph, &options, &executor, &got, err);
     if (status == SLUICE_OK)
-        *result = (sim_result){.committed = got.receipt.committed, .commit = got.receipt.commit};
+        *result = result_of(&got.receipt);
     co_merge_result_free(&got);
     return status;
 }
@@ -200,7 +208,7 @@ static sluice_status do_maintain(sim_actor_state *actor, const sim_op *op, pf_id
                                    .operation = operation};
     co_maintain_result got = {0};
     PF_TRY(co_maintain_inline(actor->graph, &options, &got, err));
-    *result = (sim_result){.committed = got.receipt.committed, .commit = got.receipt.commit};
+    *result = result_of(&got.receipt);
     co_maintain_result_free(&got);
     return SLUICE_OK;
 }
@@ -212,7 +220,7 @@ static sluice_status do_revert(sim_actor_state *actor, const sim_op *op, pf_id o
         .branch = sim_branch_name(op->branch), .to = "early", .operation = operation, .operation_given = true};
     co_receipt got = {0};
     PF_TRY(co_revert(actor->graph, &request, &got, err));
-    *result = (sim_result){.committed = got.committed, .commit = got.commit};
+    *result = result_of(&got);
     return SLUICE_OK;
 }
 
@@ -229,7 +237,7 @@ static sluice_status do_schema(sim_actor_state *actor, const sim_op *op, pf_id o
                                  .operation_given = true};
     co_receipt got = {0};
     PF_TRY(co_schema_apply(actor->graph, &request, &got, err));
-    *result = (sim_result){.committed = got.committed, .commit = got.commit};
+    *result = result_of(&got);
     return SLUICE_OK;
 }
 
@@ -246,18 +254,19 @@ static sluice_status do_branch(sim_actor_state *actor, const sim_op *op, pf_id o
         request.from = op->branch == op->other ? NULL : sim_branch_name(op->branch);
         PF_TRY(co_branch_create(actor->graph, &request, &got, err));
     }
-    *result = (sim_result){.incarnation = got.incarnation};
+    *result = (sim_result){.incarnation = got.incarnation, .repeated = got.repeated};
     return SLUICE_OK;
 }
 
 static sluice_status do_checkpoint(sim_actor_state *actor, const sim_op *op, pf_id operation, sluice_error *err)
 {
     co_checkpoint_receipt got = {0};
-    co_checkpoint_request request = {.name = checkpoint_name(op->salt),
+    bool deletes = op->kind == SIM_OP_CHECKPOINT_DELETE; /* nobody makes "early" anew */
+    co_checkpoint_request request = {.name = checkpoint_name(op->salt, deletes),
                                      .branch = sim_branch_name(op->branch),
                                      .operation = operation,
                                      .operation_given = true};
-    if (op->kind == SIM_OP_CHECKPOINT_DELETE)
+    if (deletes)
         return co_checkpoint_delete(actor->graph, &request, &got, err);
     return co_checkpoint_create(actor->graph, &request, &got, err);
 }

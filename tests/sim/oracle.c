@@ -1,8 +1,10 @@
 /* The oracle (oracle.h). */
 #include "oracle.h"
 
+#include "coord/audit.h"
 #include "coord/mutate.h"
 #include "coord/recover.h"
+#include "ledger.h"
 #include "platform/check.h"
 #include "store/state/lineage.h"
 #include <inttypes.h>
@@ -491,6 +493,13 @@ static sluice_status on_problem(void *context, const char *object, const char *p
     return SLUICE_OK;
 }
 
+static sluice_status on_audit(void *context, const co_audit_row *row, sluice_error *err)
+{
+    (void)err;
+    sim_ledger_recovered(context, row->kind, row->classification);
+    return SLUICE_OK;
+}
+
 static sluice_status recover_as_fresh(sim_run *run, sluice_error *err)
 {
     st_graph *graph = NULL;
@@ -566,7 +575,9 @@ void sim_oracle_end(sim_run *run)
     sluice_error err = {0};
     sluice_status status;
     pf_sim_set_free_space(run->disk, UINT64_C(1) << 40);
+    PF_GOTO(status, done, open_eye(run, &err));
     PF_GOTO(status, done, recover_as_fresh(run, &err));
+    PF_GOTO(status, done, co_audit_list(run->eye, on_audit, run->counts, &err));
     uint64_t settled = pf_sim_digest(run->disk);
     PF_GOTO(status, done, recover_as_fresh(run, &err));
     if (pf_sim_digest(run->disk) != settled)

@@ -251,6 +251,8 @@ static bool try_once(sim_actor_state *actor, uint32_t number)
     }
     run->counts->outcomes[run->plan->ops[number].kind][status]++;
     state->result = result;
+    run->counts->repeated += result.repeated;
+    run->counts->restarts += result.restarts;
     sim_oracle_look(run);
     sim_oracle_answer(run, number, status, &err);
     return status == SLUICE_OK || !sluice_status_retryable(status);

@@ -33,7 +33,8 @@ typedef struct sim_commit {
 } sim_commit;
 
 typedef struct sim_result { /* of an operation that ended well */
-    bool committed;
+    bool committed, repeated;
+    unsigned restarts;
     pf_id commit;
     uint64_t incarnation; /* branches */
 } sim_result;
@@ -59,13 +60,13 @@ typedef struct sim_op_state {
 } sim_op_state;
 
 /* What all histories of a program reached, for the ledger. */
+#define SIM_ROWS 6u /* of recovery */
 typedef struct sim_counts {
-    uint64_t histories, steps, calls, commits, deaths, losses, errors, stops, retries, recovered, refused, snapshots,
-        backups;
+    uint64_t histories, calls, commits, deaths, losses, errors, stops, retries, repeated, restarts, snapshots, backups;
     uint64_t passed[PF_FAILPOINT_COUNT];  /* windows passed */
     uint64_t crashed[PF_FAILPOINT_COUNT]; /* the last window that a process passed before it died */
     uint64_t outcomes[SIM_OP_KINDS][64];  /* by status */
-    uint64_t rows[16][2];                 /* of recovery, see ledger.c */
+    uint64_t rows[SIM_ROWS];
 } sim_counts;
 
 struct sim_run {
