@@ -53,8 +53,11 @@ static void fuzz_requests(const char *text, size_t size)
     static char name[] = "g", path[] = "/g";
     static host_server host;
     static host_graph graph;
+    static pf_tallies tallies;
     host_client client = {.fd = -1, .peer = {.user = pf_user()}};
-    graph = (host_graph){.config = {.path = path, .name = name, .weight = 1, .max_jobs = 1, .queue = 2}, .ready = true};
+    graph = (host_graph){.config = {.path = path, .name = name, .weight = 1, .max_jobs = 1, .queue = 2},
+                         .ready = true,
+                         .tallies = &tallies};
     host.program = &program;
     host.config = (host_config){.workers = 1};
     host.graphs = &graph;
