@@ -121,8 +121,9 @@ class Cells(ProgramTest):
             name = entry["branch"]
             if name not in writer.branches:
                 continue
-            rows = self.beside("scan", "G", "P", "--json", "--branch", name).lines
-            edges = self.beside("scan", "G", "K", "--json", "--branch", name).lines
+            place = ("--branch", name, "--at", str(entry["generation"]))  # where one worker is stopped, others may go on
+            rows = self.beside("scan", "G", "P", "--json", *place).lines
+            edges = self.beside("scan", "G", "K", "--json", *place).lines
             branches[name] = {"P": {row["id"]: row["name"] for row in rows}, "K": {(row["from"], row["to"]) for row in edges},
                               "properties": tuple(rows[0]) if rows else ()}
             self.assertEqual((len(rows), len(edges)), (len(branches[name]["P"]), len(branches[name]["K"])), "a row twice")
