@@ -4,8 +4,9 @@
  * Groups are made, not met by chance: the test holds the branch's publish lock, as another pool would, until everybody
  * stands in line. The first to stand there leads.
  *
- * As a program: test_group --mutate GRAPH FILE...: runs each file as a mutation of a worker of its own, all of them in
- * one line, in the order given, and prints a JSON document for each.
+ * As a program: test_group --mutate GRAPH FILE... [-- FILE...]...: runs each file as a mutation of a worker of its own,
+ * all of them in one line, in the order given, and prints a JSON document for each. Behind each "--" follow those of
+ * another pool, with a line of its own; all lines are let go at once.
  */
 #include "coord/mutate.h"
 #include "coord/recover.h"
@@ -618,25 +619,39 @@ static void print_answer(const answer *from)
            (unsigned long long)from->receipt.generation, from->receipt.index, from->receipt.restarts);
 }
 
-static int mutate_together(const char *graph, char **files, uint32_t count)
+#define POOLS 3u
+
+static int mutate_together(const char *graph, char **words, uint32_t count)
 {
-    crew all;
-    mutation jobs[CREW_MAX];
-    group_state group = {.answers = test_shared(CREW_MAX * sizeof(answer))};
+    static mutation jobs[POOLS][CREW_MAX];
+    crew all[POOLS] = {0};
+    uint32_t pools = 0, seats = 0, done = 0;
+    group_state group = {.answers = test_shared(POOLS * CREW_MAX * sizeof(answer))};
     sluice_error err = {0};
     ASSERT_OK(pf_volume_open(graph, PF_WRITE, &group.volume, &err));
     ASSERT_OK(lk_lockfile_open(group.volume, "branches/1/locks", &group.locks, &err));
-    crew_make(&all, count, SLICE);
+    for (crew_make(&all[pools++], CREW_MAX, SLICE); seats < count; seats++) {
+        assert_true(pools < POOLS || strcmp(words[seats], "--") != 0);
+        if (strcmp(words[seats], "--") == 0)
+            crew_make(&all[pools++], CREW_MAX, SLICE);
+    }
     hold(&group);
-    for (uint32_t i = 0; i < count; i++) {
-        jobs[i] = (mutation){graph, files[i], &group.answers[i]};
-        crew_start(&all, i, mutate, &jobs[i], NULL);
-        crew_wait_in_line_or_ended(&all, i, &group.answers[i].ended);
+    for (uint32_t pool = 0, seat = 0, i = 0; i < count; i++) {
+        if (strcmp(words[i], "--") == 0) {
+            pool++;
+            seat = 0;
+            continue;
+        }
+        jobs[pool][seat] = (mutation){graph, words[i], &group.answers[done]};
+        crew_start(&all[pool], seat, mutate, &jobs[pool][seat], NULL);
+        crew_wait_in_line_or_ended(&all[pool], seat++, &group.answers[done++].ended);
     }
     let_go(&group);
-    crew_end_all(&all);
-    crew_free(&all);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < pools; i++) {
+        crew_end_all(&all[i]);
+        crew_free(&all[i]);
+    }
+    for (uint32_t i = 0; i < done; i++)
         print_answer(&group.answers[i]);
     lk_lockfile_close(group.locks);
     pf_volume_close(group.volume);
