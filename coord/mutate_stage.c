@@ -257,6 +257,7 @@ static sluice_status stage(table_edit *table, mut_object *const *objects, uint32
     PF_GOTO(status, done, columns_make(table->type, ids, &columns, err));
     pf_id_text(&job->write->attempt->id, id);
     wk_sink_setup setup = {.volume = st_graph_volume(job->graph),
+                           .schema = job->schema,
                            .type = table->type->def,
                            .specs = columns.specs,
                            .count = columns.count,

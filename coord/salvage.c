@@ -17,7 +17,8 @@ typedef struct rescue {
     const st_type_def *types[CO_SALVAGE_TYPES]; /* nodes first */
     pf_scratch *scratch[CO_SALVAGE_TYPES];
     uint64_t rows[CO_SALVAGE_TYPES];
-    uint64_t lost; /* rows of the state that could not be read */
+    uint64_t lost;    /* rows of the state that could not be read */
+    uint64_t doubled; /* as the report's */
     uint32_t type_count;
     sluice_status failed;
 } rescue;
@@ -163,9 +164,13 @@ static void on_reject(void *context, const char *file, uint64_t line, const char
 {
     rescue *job = context;
     char object[300];
+    if (job->found.files_taken && strcmp(code, "KEY_CONFLICT") == 0) { /* of versions of a row the newest comes first */
+        job->doubled++;
+        return;
+    }
     (void)snprintf(object, sizeof object, "%s, row %llu", file, (unsigned long long)line);
     if (job->failed == SLUICE_OK)
-        job->failed = job->request->each(job->request->context, object, text ? text : code, NULL);
+        job->failed = job->request->each(job->request->context, ST_LOST, object, text ? text : code, NULL);
 }
 
 static sluice_status load(rescue *job, co_salvage_report *report, sluice_error *err)
@@ -193,7 +198,8 @@ static sluice_status load(rescue *job, co_salvage_report *report, sluice_error *
     if (status == SLUICE_OK)
         status = job->failed;
     report->receipt = result->receipt;
-    report->rejected = result->rejected;
+    report->rejected = result->rejected - job->doubled;
+    report->doubled = job->doubled;
     report->type_count = job->type_count;
     for (uint32_t i = 0; i < job->type_count; i++) {
         (void)snprintf(report->types[i].name, sizeof report->types[i].name, "%s", job->types[i]->name);
@@ -218,6 +224,8 @@ static sluice_status run(rescue *job, st_graph *graph, co_salvage_report *report
     report->older = job->found.older;
     report->deletions_unknown = job->found.deletions_unknown;
     report->losses = job->found.losses;
+    report->guesses = job->found.guesses;
+    report->from_files = job->found.from_files;
     report->lost_rows = job->lost;
     PF_TRY(make_graph(job, err));
     return load(job, report, err);

@@ -13,7 +13,7 @@ typedef struct co_salvage_request {
     const char *type;
     const char *into; /* path of the new graph, which must not be there */
     unsigned workers;
-    st_loss_fn *each; /* each loss */
+    st_finding_fn *each; /* each loss and each guess */
     void *context;
 } co_salvage_request;
 
@@ -22,8 +22,11 @@ typedef struct co_salvage_request {
 typedef struct co_salvage_report {
     uint64_t generation, newest; /* of the state that was read; the newest of which there is a trace */
     bool older, deletions_unknown;
-    uint64_t losses, lost_rows;
+    bool from_files;            /* there was no state: the rows are those of all files of the tables */
+    uint64_t losses, lost_rows; /* lost_rows: of that state; without one it is not known */
+    uint64_t guesses;
     uint64_t rejected; /* rows that were read and break a rule in the new graph: doubled, without an end */
+    uint64_t doubled;  /* rows of files without a list that others of the same key stand for; not told one by one */
     uint32_t type_count;
     struct {
         char name[256];

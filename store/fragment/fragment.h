@@ -14,6 +14,7 @@
 #ifndef STORE_FRAGMENT_FRAGMENT_H
 #define STORE_FRAGMENT_FRAGMENT_H
 
+#include "platform/buffer.h"
 #include "platform/digest.h"
 #include "platform/volume.h"
 #include "store/arrow/column.h"
@@ -41,9 +42,17 @@ sluice_status st_fragment_create_at(pf_volume *volume, const char *path, uint64_
 /* Writes one record batch; columns in the order of specs, each of so many rows (0: nothing is written). A type without
  * properties has rows without a column. */
 sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err);
+/* What its type was when it was written (st_schema_encode_type): for whoever finds it alone. Longer ones are left out. */
+#define ST_FRAGMENT_TYPE_MAX 65536u
+sluice_status st_fragment_describe(st_fragment_writer *writer, const void *type, size_t length, sluice_error *err);
 /* Writes the footer and syncs the file (not the folder); the writer is freed in any case, also in memory. */
 sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *ret_info, sluice_error *err);
 void st_fragment_abandon(st_fragment_writer *writer); /* closes; the file stays as litter. NULL allowed */
+
+/* What a file says of itself, for when no edit does (salvage): enough to open it, and its type as it was described,
+ * appended to `type` (nothing when it was not). CORRUPT when it is no fragment of this table. */
+sluice_status st_fragment_look(pf_volume *volume, uint64_t table, const char *name, st_fragment_info *ret_info,
+                               pf_buffer *type, sluice_error *err);
 
 typedef struct st_fragment st_fragment;
 

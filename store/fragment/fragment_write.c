@@ -19,6 +19,7 @@ struct st_fragment_writer {
     st_ipc_writer *ipc;
     pf_buffer checksums, messages; /* hexadecimal */
     pf_buffer rows;                /* of the batches */
+    pf_buffer type;                /* as st_fragment_describe said */
     st_fragment_info info;
     sluice_status failed;
 };
@@ -53,6 +54,7 @@ static void writer_free(st_fragment_writer *writer)
     pf_buffer_free(&writer->checksums);
     pf_buffer_free(&writer->messages);
     pf_buffer_free(&writer->rows);
+    pf_buffer_free(&writer->type);
     free(writer);
 }
 
@@ -139,6 +141,12 @@ sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *col
     return writer->failed;
 }
 
+sluice_status st_fragment_describe(st_fragment_writer *writer, const void *type, size_t length, sluice_error *err)
+{
+    writer->type.length = 0;
+    return length > ST_FRAGMENT_TYPE_MAX ? SLUICE_OK : pf_buffer_append(&writer->type, type, length, err);
+}
+
 static sluice_status add_text(st_arrow_pairs *metadata, const char *key, const pf_buffer *text, sluice_error *err)
 {
     return st_arrow_pairs_add(metadata, key, (const char *)text->data, text->length, err);
@@ -156,6 +164,8 @@ sluice_status st_fragment_finish(st_fragment_writer *writer, st_fragment_info *r
     PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_ROWS, &writer->rows, err));
     PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_HEADS, &writer->messages, err));
     PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_SUMS, &writer->checksums, err));
+    if (writer->type.length > 0)
+        PF_GOTO(status, done, add_text(&metadata, ST_FRAGMENT_KEY_TYPE, &writer->type, err));
     PF_GOTO(status, done, st_ipc_finish(writer->ipc, &metadata, err));
     if (writer->info.attached) {
         writer->info.bytes = writer->memory.length;

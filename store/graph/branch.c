@@ -85,7 +85,11 @@ sluice_status st_graph_open_log(st_graph *graph, const char *folder, uint64_t in
     sluice_status status = st_log_open(graph->volume, folder, incarnation, graph->access, ret_log, err);
     if (status == SLUICE_OK || !graph->damaged)
         return status;
-    return st_log_open_damaged(graph->volume, folder, incarnation, ret_log, &graph->seen, err);
+    uint64_t seen = 0;
+    status = st_log_open_damaged(graph->volume, folder, incarnation, ret_log, &seen, err);
+    if (incarnation != 0 && seen > graph->seen) /* control/ has numbers of its own */
+        graph->seen = seen;
+    return status;
 }
 
 sluice_status st_graph_log(st_graph *graph, uint64_t incarnation, st_log **ret_log, sluice_error *err)

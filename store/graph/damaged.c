@@ -43,7 +43,8 @@ bool st_graph_has_substitute(const st_graph *graph)
 typedef struct schemas {
     pf_volume *volume;
     st_schema *fullest;
-    uint64_t size; /* types and properties */
+    uint64_t size;  /* types and properties */
+    uint32_t count; /* that are whole */
 } schemas;
 
 static uint64_t size_of(const st_schema *schema)
@@ -65,29 +66,47 @@ static sluice_status look_at_schema(void *context, const char *name, pf_kind kin
     if (kind != PF_KIND_FILE || length < 0 || (size_t)length >= sizeof(path))
         return SLUICE_OK;
     if (st_document_read(found->volume, path, SCHEMA_MAX, &bytes, NULL) == SLUICE_OK &&
-        st_schema_decode(bytes.data, bytes.length, &schema, NULL) == SLUICE_OK &&
-        (!found->fullest || size_of(schema) > found->size)) {
-        st_schema_free(found->fullest);
-        found->fullest = schema;
-        found->size = size_of(schema);
-        schema = NULL;
+        st_schema_decode(bytes.data, bytes.length, &schema, NULL) == SLUICE_OK) {
+        found->count++;
+        if (!found->fullest || size_of(schema) > found->size) {
+            st_schema_free(found->fullest);
+            found->fullest = schema;
+            found->size = size_of(schema);
+            schema = NULL;
+        }
     }
     st_schema_free(schema);
     pf_buffer_free(&bytes);
     return SLUICE_OK;
 }
 
+void st_graph_fullest_schema(st_graph *graph, st_schema **ret_schema, uint32_t *ret_count)
+{
+    schemas found = {.volume = graph->volume};
+    (void)pf_list(graph->volume, "schema", look_at_schema, &found, NULL); /* what cannot be read is not there */
+    *ret_schema = found.fullest;
+    *ret_count = found.count;
+}
+
+sluice_status st_graph_offer_schema(st_graph *graph, const st_schema *schema, sluice_error *err)
+{
+    graph->offered.length = 0;
+    return st_schema_encode(schema, &graph->offered, err);
+}
+
 sluice_status st_graph_fetch_schema(st_graph *graph, const pf_sha256 *identity, st_schema **ret_schema,
                                     sluice_error *err)
 {
-    schemas found = {.volume = graph->volume};
+    st_schema *other = NULL;
+    uint32_t count = 0;
     sluice_status status = st_schema_fetch(graph->volume, identity, ret_schema, err);
     if (status == SLUICE_OK || !graph->damaged)
         return status;
-    (void)pf_list(graph->volume, "schema", look_at_schema, &found, NULL);
-    if (!found.fullest)
+    st_graph_fullest_schema(graph, &other, &count);
+    if (!other && (graph->offered.length == 0 ||
+                   st_schema_decode(graph->offered.data, graph->offered.length, &other, NULL) != SLUICE_OK))
         return status;
     graph->substitute = true;
-    *ret_schema = found.fullest;
+    *ret_schema = other;
     return SLUICE_OK;
 }

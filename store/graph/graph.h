@@ -53,11 +53,15 @@ sluice_status st_graph_open_on(pf_volume *volume, pf_access access, st_graph **r
 sluice_status st_graph_open_damaged(const char *path, st_graph **ret_graph, sluice_error *err);
 /* The newest generation of which a log that was opened as damaged has a trace; 0: none was. */
 uint64_t st_graph_damage_seen(const st_graph *graph);
-/* The accepted schema of this identity; of a damaged graph, when it is not whole, the fullest other one
- * (st_graph_has_substitute). */
+/* The accepted schema of this identity; of a damaged graph, when it is not whole, the fullest other one,
+ * or what was offered (st_graph_has_substitute). */
 sluice_status st_graph_fetch_schema(st_graph *graph, const pf_sha256 *identity, st_schema **ret_schema,
                                     sluice_error *err);
 bool st_graph_has_substitute(const st_graph *graph);
+/* Of a damaged graph: the schema for when there is no other. */
+sluice_status st_graph_offer_schema(st_graph *graph, const st_schema *schema, sluice_error *err);
+/* Of a damaged graph: the fullest schema that is whole, and how many are; NULL and 0 when none is. */
+void st_graph_fullest_schema(st_graph *graph, st_schema **ret_schema, uint32_t *ret_count);
 void st_graph_close(st_graph *graph); /* NULL allowed */
 pf_volume *st_graph_volume(st_graph *graph);
 const pf_id *st_graph_id(const st_graph *graph);

@@ -54,6 +54,7 @@ struct st_graph {
     bool damaged;    /* st_graph_open_damaged */
     uint64_t seen;   /* ... the newest generation of which a damaged log has a trace; 0: none was opened as damaged */
     bool substitute; /* ... and a schema was taken for another one */
+    pf_buffer offered; /* ... what stands in when none is left: an accepted schema as its document; empty: nothing */
 };
 
 /* ---- layout.c ---- */

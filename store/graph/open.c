@@ -157,6 +157,7 @@ void st_graph_close(st_graph *graph)
     free(graph->logs);
     free(graph->durable_refs);
     st_control_free(&graph->boundaries);
+    pf_buffer_free(&graph->offered);
     free(graph);
 }
 

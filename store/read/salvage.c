@@ -1,13 +1,14 @@
 /*
  * Salvage (store/read/salvage.h).
  *
- * The state is the newest generation whose manifest, state pages and schema can be read, from the end of the log
- * backwards. Its list of a table is what the pages say that are whole, with those edits behind them that are whole, in
- * their order. What an edit deleted that cannot be read, or applied, is not known then: that is said. A substitution
- * that does not hold is left out: the rows that it would bring in are those that it takes out. So is a fragment that no
- * readable list names: it may never have been committed, or have been replaced.
+ * The list of a table is what the pages say that are whole, with those edits behind them that are whole, in their
+ * order. What an edit deleted that cannot be read, or applied, is not known then: that is said. A substitution that
+ * does not hold is left out: the rows that it would bring in are those that it takes out. A fragment that no list names
+ * may never have been committed, or have been replaced: it is left out as long as the state is the newest one and all
+ * pages of its list are whole. Else it is taken, behind all others, without those of its rows that are there by their
+ * row ids.
  */
-#include "store/read/salvage.h"
+#include "store/read/salvage_files.h"
 
 #include "platform/check.h"
 #include "store/read/reader.h"
@@ -22,7 +23,7 @@
 
 #define OBJECT_ROOM 200
 
-static bool is_damage(sluice_status status)
+bool st_salvage_is_damage(sluice_status status)
 {
     return status == SLUICE_CORRUPT || status == SLUICE_NOT_FOUND || status == SLUICE_UNSUPPORTED_FORMAT ||
            status == SLUICE_IO || status == SLUICE_WRITE_CONFLICT || status == SLUICE_PERMISSION;
@@ -35,79 +36,31 @@ static sluice_status hand_on(const sluice_error *from, sluice_error *err)
     return from->code;
 }
 
-static sluice_status PF_PRINTF(4, 5)
-    lose(st_salvage *salvage, const char *object, sluice_error *err, const char *fmt, ...)
+static sluice_status tell(st_salvage *salvage, st_finding finding, const char *object, const char *fmt, va_list args,
+                          sluice_error *err)
 {
     char text[400];
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    return salvage->each(salvage->context, finding, object, text, err);
+}
+
+sluice_status st_salvage_lose(st_salvage *salvage, const char *object, sluice_error *err, const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
     salvage->losses++;
-    return salvage->each(salvage->context, object, text, err);
+    sluice_status status = tell(salvage, ST_LOST, object, fmt, args, err);
+    va_end(args);
+    return status;
 }
 
-/* ---- the state ---- */
-
-static sluice_status find_incarnation(st_graph *graph, const char *branch, uint64_t *ret_incarnation, sluice_error *err)
+sluice_status st_salvage_guess(st_salvage *salvage, const char *object, sluice_error *err, const char *fmt, ...)
 {
-    if (strcmp(branch, ST_MAIN_BRANCH) == 0) { /* always the same, also without its ref */
-        *ret_incarnation = ST_MAIN_INCARNATION;
-        return SLUICE_OK;
-    }
-    return st_ref_read(graph, branch, ret_incarnation, err);
-}
-
-static sluice_status find_view(st_salvage *salvage, uint64_t incarnation, st_view **ret_view, sluice_error *err)
-{
-    st_log *log = NULL;
-    sluice_error local = {0};
-    PF_TRY(st_graph_log(salvage->graph, incarnation, &log, err));
-    uint64_t end = st_log_end(log).number, seen = st_graph_damage_seen(salvage->graph);
-    uint64_t trace = st_log_trace(log);
-    salvage->newest = seen > trace ? seen : trace;
-    sluice_status status = st_view_load(salvage->graph, log, false, ret_view, &local);
-    for (uint64_t number = end;
-         status != SLUICE_OK && is_damage(status) && number-- > 1 && number >= st_log_first(log);)
-        status = st_view_load_at(salvage->graph, log, number, ST_INDEX_LAST, ret_view, &local);
-    if (status != SLUICE_OK) {
-        pf_fail(err, SLUICE_CORRUPT, "no state of the branch can be read: %s", local.message);
-        pf_hint(err, "fragments are Arrow files: what lies in tables/*/fragments can be read by any Arrow reader");
-        return SLUICE_CORRUPT;
-    }
-    return SLUICE_OK;
-}
-
-sluice_status st_salvage_open(st_graph *graph, const char *branch, st_loss_fn *each, void *context,
-                              st_salvage *ret_salvage, sluice_error *err)
-{
-    st_salvage salvage = {.graph = graph, .each = each, .context = context};
-    uint64_t incarnation = 0;
-    sluice_status status;
-    salvage.snapshot = calloc(1, sizeof(*salvage.snapshot));
-    if (!salvage.snapshot)
-        return pf_fail_memory(err);
-    salvage.snapshot->graph = graph;
-    PF_GOTO(status, failed, find_incarnation(graph, branch ? branch : ST_MAIN_BRANCH, &incarnation, err));
-    PF_GOTO(status, failed, find_view(&salvage, incarnation, &salvage.snapshot->view, err));
-    salvage.generation = salvage.snapshot->view->generation;
-    salvage.older = salvage.generation < salvage.newest;
-    if (salvage.older) {
-        salvage.deletions_unknown = true;
-        PF_GOTO(status, failed,
-                lose(&salvage, "log", err,
-                     "generation %llu and what came behind cannot be read: what was inserted since is lost, what was "
-                     "deleted or "
-                     "changed since is as it was before",
-                     (unsigned long long)salvage.generation + 1));
-    }
-    if (st_graph_has_substitute(graph))
-        PF_GOTO(status, failed,
-                lose(&salvage, "schema", err, "the schema of this state cannot be read: another one was taken for it"));
-    *ret_salvage = salvage;
-    return SLUICE_OK;
-failed:
-    st_salvage_close(&salvage);
+    va_list args;
+    va_start(args, fmt);
+    salvage->guesses++;
+    sluice_status status = tell(salvage, ST_GUESSED, object, fmt, args, err);
+    va_end(args);
     return status;
 }
 
@@ -122,6 +75,7 @@ void st_salvage_close(st_salvage *salvage)
 typedef struct leaves { /* pages of level 0 that can be read */
     st_list_ref *refs;
     uint32_t count;
+    bool lost; /* others are not */
 } leaves;
 
 static sluice_status add_leaf(leaves *found, const st_list_ref *ref, sluice_error *err)
@@ -147,10 +101,12 @@ static sluice_status find_leaves(st_salvage *salvage, uint64_t table, const st_l
     else if (status == SLUICE_OK)
         for (uint32_t i = 0; i < node.count && status == SLUICE_OK; i++)
             status = find_leaves(salvage, table, &node.children[i].ref, found, err);
-    else if (is_damage(status)) {
+    else if (st_salvage_is_damage(status)) {
+        found->lost = true;
         (void)snprintf(object, sizeof(object), "tables/%llu/lists/%s", (unsigned long long)table, ref->file);
-        status = lose(salvage, object, err, "a page of the list: %llu fragments with row ids %llu to %llu",
-                      (unsigned long long)ref->fragments, (unsigned long long)ref->low, (unsigned long long)ref->high);
+        status = st_salvage_lose(salvage, object, err, "a page of the list: %llu fragments with row ids %llu to %llu",
+                                 (unsigned long long)ref->fragments, (unsigned long long)ref->low,
+                                 (unsigned long long)ref->high);
     } else {
         status = hand_on(&local, err);
     }
@@ -165,8 +121,9 @@ static sluice_status apply_rest(st_salvage *salvage, st_list *list, st_bound_edi
     sluice_error local = {0};
     bool deletes = bound->edit.deletes.present || bound->edit.delete_count > 0 || bound->edit.out_count > 0;
     salvage->deletions_unknown |= deletes;
-    PF_TRY(lose(salvage, object, err, "a change that cannot be applied (%s): %s", why,
-                deletes ? "rows that it deleted may be there again" : "its rows are added as far as they can be read"));
+    PF_TRY(st_salvage_lose(salvage, object, err, "a change that cannot be applied (%s): %s", why,
+                           deletes ? "rows that it deleted may be there again"
+                                   : "its rows are added as far as they can be read"));
     if (bound->edit.out_count > 0 || bound->edit.replace)
         return SLUICE_OK;
     st_bound_edit adds = *bound;
@@ -174,7 +131,7 @@ static sluice_status apply_rest(st_salvage *salvage, st_list *list, st_bound_edi
     adds.edit.delete_rows = NULL;
     adds.edit.delete_count = 0;
     sluice_status status = st_list_apply(list, &adds, &local);
-    return status == SLUICE_OK || is_damage(status) ? SLUICE_OK : hand_on(&local, err);
+    return status == SLUICE_OK || st_salvage_is_damage(status) ? SLUICE_OK : hand_on(&local, err);
 }
 
 static sluice_status apply_edits(st_salvage *salvage, st_list *list, const st_table_entry *entry, sluice_error *err)
@@ -189,15 +146,16 @@ static sluice_status apply_edits(st_salvage *salvage, st_list *list, const st_ta
         (void)snprintf(object, sizeof(object), "branches/%llu, generation %llu", (unsigned long long)place->incarnation,
                        (unsigned long long)place->generation);
         status = st_edit_reader_read(&reader, place, list->table, &bound, &local);
-        if (is_damage(status)) {
+        if (st_salvage_is_damage(status)) {
             salvage->deletions_unknown = true;
-            status = lose(salvage, object, err,
-                          "a change of the table: the rows that it added are lost, those that it deleted may be there "
-                          "again (%s)",
-                          local.message);
+            status = st_salvage_lose(
+                salvage, object, err,
+                "a change of the table: the rows that it added are lost, those that it deleted may be there "
+                "again (%s)",
+                local.message);
         } else if (status == SLUICE_OK) {
             status = st_list_apply(list, &bound, &local);
-            if (is_damage(status))
+            if (st_salvage_is_damage(status))
                 status = apply_rest(salvage, list, &bound, object, local.message, err);
             else if (status != SLUICE_OK)
                 status = hand_on(&local, err);
@@ -215,7 +173,79 @@ typedef struct taking {
     st_list *list;
     st_table_list *into;
     uint32_t room;
+    st_row_set *seen;      /* ids of living rows that were taken; NULL: it is not asked */
+    bool files;            /* of fragments that no list names */
+    uint32_t taken, blind; /* of them; without row ids */
 } taking;
+
+/* ---- rows that are there already ---- */
+
+static int by_position(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The rows of the item that were taken already count as deleted. */
+static sluice_status drop_seen(taking *take, st_item *item, sluice_error *err)
+{
+    uint64_t *positions = NULL, count = 0, kept = 0;
+    if (item->low >= ST_FILES_NO_ROW) {
+        take->blind++;
+        return SLUICE_OK;
+    }
+    PF_TRY(st_row_ids_positions(st_graph_volume(take->salvage->graph), take->list->table, item, take->seen, &positions,
+                                &count, err));
+    uint64_t *all = calloc(item->dead_count + count + 1, sizeof(*all));
+    if (!all) {
+        free(positions);
+        return pf_fail_memory(err);
+    }
+    if (item->dead_count > 0)
+        memcpy(all, item->dead, item->dead_count * sizeof(*all));
+    if (count > 0)
+        memcpy(all + item->dead_count, positions, count * sizeof(*all));
+    count += item->dead_count;
+    qsort(all, count, sizeof(*all), by_position);
+    for (uint64_t i = 0; i < count; i++)
+        if (kept == 0 || all[kept - 1] != all[i])
+            all[kept++] = all[i];
+    free(positions);
+    free(item->dead);
+    item->dead = all;
+    item->dead_count = kept;
+    return SLUICE_OK;
+}
+
+static sluice_status note_ids(taking *take, const st_item *item, sluice_error *err)
+{
+    uint64_t rows = item->add.fragment.rows, dead = 0, count = 0;
+    if (item->low >= ST_FILES_NO_ROW)
+        return SLUICE_OK;
+    uint64_t *living = calloc(rows + 1, sizeof(*living));
+    if (!living)
+        return pf_fail_memory(err);
+    for (uint64_t position = 0; position < rows; position++) {
+        if (dead < item->dead_count && item->dead[dead] == position)
+            dead++;
+        else
+            living[count++] = position;
+    }
+    sluice_status status =
+        st_row_ids_of(st_graph_volume(take->salvage->graph), take->list->table, item, living, count, take->seen, err);
+    free(living);
+    return status;
+}
+
+/* Fails as damage when the ids of the item cannot be read: its rows will tell that by themselves. */
+static sluice_status look_at_ids(taking *take, st_item *item, sluice_error *err)
+{
+    sluice_error local = {0};
+    sluice_status status = take->files ? drop_seen(take, item, &local) : SLUICE_OK;
+    if (status == SLUICE_OK)
+        status = note_ids(take, item, &local);
+    return status == SLUICE_OK || st_salvage_is_damage(status) ? SLUICE_OK : hand_on(&local, err);
+}
 
 static sluice_status take_item(void *context, st_item *item, sluice_error *err)
 {
@@ -224,16 +254,21 @@ static sluice_status take_item(void *context, st_item *item, sluice_error *err)
     sluice_error local = {0};
     char object[OBJECT_ROOM];
     sluice_status status = st_item_load_dead(take->list, item, &local);
-    if (is_damage(status)) {
+    if (st_salvage_is_damage(status)) {
         take->salvage->deletions_unknown = true;
         (void)snprintf(object, sizeof(object), "tables/%llu/deletions/%s", (unsigned long long)take->list->table,
                        item->add.dead.name);
-        status = lose(take->salvage, object, err, "which %llu rows of %s were deleted: all of them are taken",
-                      (unsigned long long)item->add.dead.rows, item->add.fragment.name);
+        status =
+            st_salvage_lose(take->salvage, object, err, "which %llu rows of %s were deleted: all of them are taken",
+                            (unsigned long long)item->add.dead.rows, item->add.fragment.name);
         item->dead_count = 0;
     }
     if (status != SLUICE_OK)
         return local.code ? hand_on(&local, err) : status;
+    item->dead_loaded = true;
+    take->taken += take->files;
+    if (take->seen)
+        PF_TRY(look_at_ids(take, item, err));
     if (into->count == take->room) {
         uint32_t room = take->room ? take->room * 2 : 64;
         st_edit_add *fragments = realloc(into->fragments, room * sizeof(*fragments));
@@ -261,6 +296,40 @@ static sluice_status take_item(void *context, st_item *item, sluice_error *err)
         item->dead_count = 0;
     }
     return SLUICE_OK;
+}
+
+static bool is_taken(void *context, const char *name)
+{
+    const taking *take = context;
+    for (uint32_t i = 0; i < take->into->count; i++)
+        if (strcmp(take->into->fragments[i].fragment.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What no list names that could be read. */
+static sluice_status take_files(taking *take, sluice_error *err)
+{
+    char object[OBJECT_ROOM];
+    st_salvage *salvage = take->salvage;
+    take->files = true;
+    PF_TRY(st_files_each(salvage, take->list->table, is_taken, take_item, take, err));
+    if (take->taken == 0)
+        return SLUICE_OK;
+    salvage->deletions_unknown = true;
+    salvage->files_taken = true;
+    (void)snprintf(object, sizeof(object), "tables/%llu/fragments", (unsigned long long)take->list->table);
+    PF_TRY(st_salvage_guess(salvage, object, err,
+                            "%u files that no list names any more are taken, the newest first: rows that were deleted, "
+                            "or that no branch, or another one, had may be among theirs; of rows with one key the "
+                            "first is",
+                            take->taken));
+    if (take->blind == 0)
+        return SLUICE_OK;
+    return st_salvage_guess(salvage, object, err,
+                            "%u of these say no row ids: rows without a key may be there more than once, and edges of "
+                            "such nodes are left out",
+                            take->blind);
 }
 
 /* The reader of this table goes by this list. */
@@ -294,7 +363,7 @@ sluice_status st_salvage_table(st_salvage *salvage, const st_type_def *type, uin
     leaves found = {0};
     st_list list = {0};
     st_table_list flat = {0};
-    taking take = {salvage, &list, &flat, 0};
+    taking take = {.salvage = salvage, .list = &list, .into = &flat};
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; entry && i < entry->page_count && status == SLUICE_OK; i++)
         status = find_leaves(salvage, type->table, &entry->pages[i], &found, err);
@@ -304,8 +373,14 @@ sluice_status st_salvage_table(st_salvage *salvage, const st_type_def *type, uin
         status = apply_edits(salvage, &list, entry, err);
     if (status == SLUICE_OK)
         status = st_list_load(&list, err);
+    bool files = salvage->from_files || salvage->older || found.lost;
+    if (status == SLUICE_OK && files)
+        status = st_row_set_new(&take.seen, err);
     if (status == SLUICE_OK)
         status = st_list_each(&list, take_item, &take, err);
+    if (status == SLUICE_OK && files)
+        status = take_files(&take, err);
+    st_row_set_free(take.seen);
     st_list_free(&list);
     free(found.refs);
     if (status != SLUICE_OK) {
@@ -336,7 +411,7 @@ sluice_status st_salvage_fragment(st_salvage *salvage, const st_type_def *type, 
         sluice_error local = {0};
         uint32_t count = 0;
         status = st_scan_next(scan, &rows, &local);
-        if (is_damage(status)) { /* the next call goes on with the next batch, or ends */
+        if (st_salvage_is_damage(status)) { /* the next call goes on with the next batch, or ends */
             if (failures == 0)
                 (void)snprintf(why, sizeof(why), "%s", local.message);
             status = SLUICE_OK;
@@ -360,6 +435,6 @@ sluice_status st_salvage_fragment(st_salvage *salvage, const st_type_def *type, 
     uint64_t lost = living > got ? living - got : 0;
     (void)snprintf(object, sizeof(object), "tables/%llu/fragments/%s", (unsigned long long)type->table,
                    add->fragment.name);
-    return lose(salvage, object, err, "%llu of its %llu rows (%s)", (unsigned long long)lost,
-                (unsigned long long)living, why);
+    return st_salvage_lose(salvage, object, err, "%llu of its %llu rows (%s)", (unsigned long long)lost,
+                           (unsigned long long)living, why);
 }

@@ -152,7 +152,15 @@ static void write_type(st_json *json, const st_schema *schema, const st_type_def
     st_json_object_end(json);
 }
 
-static sluice_status encode(const st_schema *schema, bool ids, pf_buffer *buffer, sluice_error *err)
+/* NULL: all of the types; else this one and, of an edge, those of its ends. */
+static bool belongs(const st_schema *schema, const st_type_def *only, uint32_t i)
+{
+    const st_type_def *type = &schema->types[i];
+    return !only || type == only || (only->edge && (i == only->from || i == only->to));
+}
+
+static sluice_status encode(const st_schema *schema, const st_type_def *only, bool ids, pf_buffer *buffer,
+                            sluice_error *err)
 {
     st_json json;
     pf_buffer scratch = {0};
@@ -163,7 +171,8 @@ static sluice_status encode(const st_schema *schema, bool ids, pf_buffer *buffer
     st_json_name(&json, "types");
     st_json_array(&json);
     for (uint32_t i = 0; i < schema->type_count; i++)
-        write_type(&json, schema, &schema->types[i], ids, &scratch);
+        if (belongs(schema, only, i))
+            write_type(&json, schema, &schema->types[i], ids, &scratch);
     st_json_array_end(&json);
     st_json_object_end(&json);
     pf_buffer_free(&scratch);
@@ -172,13 +181,19 @@ static sluice_status encode(const st_schema *schema, bool ids, pf_buffer *buffer
 
 sluice_status st_schema_encode(const st_schema *schema, pf_buffer *buffer, sluice_error *err)
 {
-    return encode(schema, true, buffer, err);
+    return encode(schema, NULL, true, buffer, err);
+}
+
+sluice_status st_schema_encode_type(const st_schema *schema, const st_type_def *type, pf_buffer *buffer,
+                                    sluice_error *err)
+{
+    return encode(schema, type, true, buffer, err);
 }
 
 static sluice_status digest(const st_schema *schema, bool ids, pf_sha256 *ret_digest, sluice_error *err)
 {
     pf_buffer text = {0};
-    sluice_status status = encode(schema, ids, &text, err);
+    sluice_status status = encode(schema, NULL, ids, &text, err);
     if (status == SLUICE_OK)
         *ret_digest = pf_sha256_of(text.data, text.length);
     pf_buffer_free(&text);

@@ -92,6 +92,9 @@ void st_schema_free(st_schema *schema); /* NULL allowed */
 void st_schema_assign_ids(st_schema *schema, uint64_t *next_table, uint64_t *next_property);
 /* Canonical JSON of the accepted schema (with ids), and back; decoding re-encodes and compares bytes (else CORRUPT). */
 sluice_status st_schema_encode(const st_schema *schema, pf_buffer *buffer, sluice_error *err);
+/* Of one type alone, an edge's with those of its ends: a schema by itself. */
+sluice_status st_schema_encode_type(const st_schema *schema, const st_type_def *type, pf_buffer *buffer,
+                                    sluice_error *err);
 sluice_status st_schema_decode(const void *bytes, size_t length, st_schema **ret_schema, sluice_error *err);
 /* The user's form again, pretty-printed JSON (schema show). */
 sluice_status st_schema_format(const st_schema *schema, pf_buffer *buffer, sluice_error *err);

@@ -34,6 +34,7 @@ typedef struct moved_row {
 
 typedef struct fold_rows {
     st_list *list;
+    const st_schema *schema;
     const st_type_def *type;
     const char *stem;
     moving *from;
@@ -293,6 +294,8 @@ static sluice_status write_fragment(fold_rows *fold, const st_column_spec *specs
     PF_TRY(st_fragment_create(st_graph_volume(fold->list->graph), fold->list->table, name, specs, fold->layout + 2,
                               false, &writer, err));
     sluice_status status = st_fragment_write(writer, fold->views, fold->row_count, err);
+    if (status == SLUICE_OK)
+        status = st_layout_describe(fold->schema, fold->type, writer, err);
     if (status != SLUICE_OK) {
         st_fragment_abandon(writer);
         return status;
@@ -373,7 +376,7 @@ static void free_all(fold_rows *fold)
     free(fold->from);
 }
 
-static sluice_status move(fold_rows *rows, const st_schema *schema, st_fold *fold, sluice_error *err)
+static sluice_status move(fold_rows *rows, st_fold *fold, sluice_error *err)
 {
     fold->made = (st_edit){.table = rows->list->table, .adds = calloc(1, sizeof(st_edit_add))};
     if (!fold->made.adds)
@@ -381,7 +384,7 @@ static sluice_status move(fold_rows *rows, const st_schema *schema, st_fold *fol
     for (uint32_t i = 0; i < rows->count; i++)
         fold->merged = fold->merged || !rows->from[i].item->add.fragment.attached;
     fold->bytes_out = rows->bytes;
-    PF_TRY(st_type_columns(schema, rows->type, &rows->specs, &rows->layout, err));
+    PF_TRY(st_type_columns(rows->schema, rows->type, &rows->specs, &rows->layout, err));
     PF_TRY(gather(rows, err));
     if (rows->row_count > 0) {
         fold->made.add_count = 1; /* from here on what it holds is freed with it */
@@ -396,7 +399,7 @@ static sluice_status move(fold_rows *rows, const st_schema *schema, st_fold *fol
 sluice_status st_fold_rows(st_list *list, const st_schema *schema, bool merge, const char *stem, st_fold *fold,
                            sluice_error *err)
 {
-    fold_rows rows = {.list = list, .stem = stem, .type = st_schema_find_table(schema, list->table)};
+    fold_rows rows = {.list = list, .schema = schema, .stem = stem, .type = st_schema_find_table(schema, list->table)};
     sluice_status status;
     if (!rows.type) /* its rows are nobody's any more */
         return SLUICE_OK;
@@ -405,7 +408,7 @@ sluice_status st_fold_rows(st_list *list, const st_schema *schema, bool merge, c
     if (merge)
         PF_GOTO(status, done, choose_small(&rows, err));
     if (attached || rows.count > 1)
-        status = move(&rows, schema, fold, err);
+        status = move(&rows, fold, err);
 done:
     free_all(&rows);
     return status;

@@ -2,6 +2,7 @@
  * Columns of types in fragments (layout.h).
  */
 #include "store/state/layout.h"
+#include "platform/check.h"
 
 uint32_t st_run_columns(const st_type_def *type, st_run_use use, uint32_t unique,
                         uint32_t ret_columns[ST_RUN_COLUMNS_MAX])
@@ -36,4 +37,15 @@ int st_layout_find(const st_type_def *type, const st_fragment *fragment, uint32_
     if (column < ends)
         return st_fragment_find_name(fragment, column == 0 ? "from" : "to");
     return st_fragment_find_property(fragment, type->properties[column - ends].id);
+}
+
+sluice_status st_layout_describe(const st_schema *schema, const st_type_def *type, st_fragment_writer *writer,
+                                 sluice_error *err)
+{
+    pf_buffer text = {0};
+    sluice_status status = st_schema_encode_type(schema, type, &text, err);
+    if (status == SLUICE_OK)
+        status = st_fragment_describe(writer, text.data, text.length, err);
+    pf_buffer_free(&text);
+    return status;
 }

@@ -397,6 +397,11 @@ static void hostile_bytes_are_refused_or_harmless(void **state)
             sluice_status status = read_all(dir.volume, &hostile, 0, round % 2, &wrong, &err);
             assert_true(status == SLUICE_OK || status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT);
             status == SLUICE_OK ? accepted++ : refused++;
+            st_fragment_info seen;
+            pf_buffer said = {0};
+            status = st_fragment_look(dir.volume, TABLE, hostile.name, &seen, &said, &err);
+            assert_true(status == SLUICE_OK || status == SLUICE_CORRUPT);
+            pf_buffer_free(&said);
             free(copy);
         }
         for (uint32_t b = 0; b < file.footer.batch_count; b++)
@@ -406,6 +411,29 @@ static void hostile_bytes_are_refused_or_harmless(void **state)
         pf_buffer_free(&file.bytes);
     }
     assert_true(accepted > 50 && refused > 1000); /* both outcomes were reached */
+    table_dir_remove(&dir);
+}
+
+static void a_fragment_says_by_itself_what_it_is(void **state)
+{
+    static const char type[] = "what its type was";
+    (void)state;
+    table_dir dir = table_dir_simulate();
+    st_fragment_writer *writer = NULL;
+    st_fragment_info info, seen;
+    pf_buffer said = {0};
+    sluice_error err = {0};
+    ASSERT_OK(st_fragment_create(dir.volume, TABLE, NAME, sample_specs, SAMPLE_COLUMNS, false, &writer, &err));
+    ASSERT_OK(st_fragment_describe(writer, type, sizeof type - 1, &err));
+    ASSERT_OK(st_fragment_finish(writer, &info, &err));
+    ASSERT_OK(st_fragment_look(dir.volume, TABLE, NAME, &seen, &said, &err));
+    assert_int_equal(said.length, sizeof type - 1);
+    assert_memory_equal(said.data, type, said.length);
+    assert_memory_equal(&seen.footer, &info.footer, sizeof info.footer);
+    assert_int_equal(seen.bytes, info.bytes);
+    assert_int_equal(seen.rows, info.rows);
+    ASSERT_FAILS(SLUICE_CORRUPT, st_fragment_look(dir.volume, TABLE, "absent.arrow", &seen, &said, &err));
+    pf_buffer_free(&said);
     table_dir_remove(&dir);
 }
 
@@ -422,6 +450,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nulls_in_a_required_column_are_refused),
         cmocka_unit_test(writing_is_a_few_large_calls_and_one_sync),
         cmocka_unit_test(hostile_bytes_are_refused_or_harmless),
+        cmocka_unit_test(a_fragment_says_by_itself_what_it_is),
     };
     if (argc == 3 && strcmp(argv[1], "--write-sample") == 0) {
         sample_write_all(argv[2]);

@@ -447,6 +447,7 @@ static sluice_status open_output(completing *c, output *out, const char *name, s
     const wk_complete *request = c->request;
     bool updates = out == &c->updated;
     wk_sink_setup setup = {.volume = request->spool->volume,
+                           .schema = request->schema,
                            .type = request->type,
                            .specs = c->specs,
                            .count = c->count + (updates ? 2 : 0),

@@ -2,6 +2,7 @@
 
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "store/state/layout.h"
 #include "worker/ingest/sorter.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -200,6 +201,7 @@ sluice_status wk_sink_finish(wk_sink *s, st_edit_add *ret_add, sluice_error *err
     if (writer == NULL)
         return SLUICE_OK;
     PF_TRY(PF_FAILPOINT(LOAD_AFTER_FRAGMENT_WRITE, err));
+    PF_TRY(st_layout_describe(s->setup.schema, s->setup.type, writer, err));
     s->writer = NULL;
     PF_TRY(st_fragment_finish(writer, &ret_add->fragment, err));
     ret_add->runs = calloc(s->plan_count + 1, sizeof *ret_add->runs);

@@ -28,6 +28,7 @@ sluice_status wk_run_is_exact(const st_schema *schema, const st_type_def *type, 
 
 typedef struct wk_sink_setup {
     pf_volume *volume;
+    const st_schema *schema; /* in which the type stands; outlives the sink */
     const st_type_def *type;
     const st_column_spec *specs; /* the type's layout, perhaps with _row_id and _commit behind it; outlive the sink */
     uint32_t count;

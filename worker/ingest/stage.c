@@ -197,6 +197,7 @@ static sluice_status make_staging(staging *s, sluice_error *err)
     const wk_stage *stage = s->stage;
     char attempt[PF_ID_TEXT];
     wk_sink_setup setup = {.volume = stage->spool->volume,
+                           .schema = stage->view.columns->schema,
                            .type = stage->view.columns->type,
                            .number = stage->number,
                            .compress = stage->compress,

@@ -237,6 +237,7 @@ static sluice_status open_rewriting(making *m, sluice_error *err)
     const wk_whole *request = m->request;
     const st_type_def *type = request->type;
     wk_sink_setup setup = {.volume = request->spool->volume,
+                           .schema = request->schema,
                            .type = type,
                            .specs = m->specs,
                            .count = m->count,

@@ -315,6 +315,7 @@ static sluice_status merge_rows(merge *m, st_edit *edit, bool *ret_tried, sluice
 {
     const wk_compaction *compaction = m->compaction;
     wk_sink_setup setup = {.volume = compaction->volume,
+                           .schema = st_snapshot_view(compaction->base)->schema,
                            .type = compaction->type,
                            .number = compaction->number,
                            .spool = compaction->spool,
