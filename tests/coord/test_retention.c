@@ -441,10 +441,35 @@ static void whoever_comes_between_two_of_its_steps_keeps_what_he_got(void **stat
     pf_sim_world_remove();
 }
 
+/* A pin is the snapshot's own: a lock of the process would fall with the first of the two. */
+static void of_two_readers_of_one_generation_each_keeps_it(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    st_snapshot *first = NULL, *second = NULL;
+    pf_sim_disk *disk = toy_disk(8);
+    st_graph *graph = toy_open(disk), *reader = toy_open(disk);
+    write_keys(graph, "main", 1, 9);
+    ASSERT_OK(st_snapshot_open(reader, NULL, NULL, &first, &err));
+    ASSERT_OK(st_snapshot_open(reader, NULL, NULL, &second, &err));
+    write_keys(graph, "main", 10, 60);
+    st_snapshot_close(first);
+    (void)collect(graph, 1, false);
+    assert_int_equal(rows_of(second), 9);
+    st_snapshot_close(second);
+    assert_true(collect(graph, 1, false).generations > 0); /* nobody reads it any more */
+    expect_collected(graph, NULL, "10");
+    st_graph_close(reader);
+    st_graph_close(graph);
+    pf_sim_disk_free(disk);
+    pf_sim_world_remove();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_kept_reads_as_before_and_the_rest_says_that_it_went),
+        cmocka_unit_test(of_two_readers_of_one_generation_each_keeps_it),
         cmocka_unit_test(commits_of_segments_that_are_gone_stay_known),
         cmocka_unit_test(a_collection_that_dies_at_any_call_keeps_what_is_kept),
         cmocka_unit_test(two_collections_at_once_exclude_each_other),
