@@ -42,7 +42,8 @@ sluice_status st_fragment_create_at(pf_volume *volume, const char *path, uint64_
 /* Writes one record batch; columns in the order of specs, each of so many rows (0: nothing is written). A type without
  * properties has rows without a column. */
 sluice_status st_fragment_write(st_fragment_writer *writer, const st_column *columns, uint64_t rows, sluice_error *err);
-/* What its type was when it was written (st_schema_encode_type): for whoever finds it alone. Longer ones are left out. */
+/* What its type was when it was written (st_schema_encode_type): for whoever finds it alone. Longer ones are left out.
+ */
 #define ST_FRAGMENT_TYPE_MAX 65536u
 sluice_status st_fragment_describe(st_fragment_writer *writer, const void *type, size_t length, sluice_error *err);
 /* Writes the footer and syncs the file (not the folder); the writer is freed in any case, also in memory. */

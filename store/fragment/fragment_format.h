@@ -4,7 +4,8 @@
  * Schema metadata: sluice.format, sluice.table. Footer metadata: sluice.rows, the rows of each batch, decimal, each
  * followed by a comma; and, each a row of 32 hexadecimal digits per item, in file order, sluice.messages (XXH3-128 of
  * the schema's and of every batch's message, prefix and padding included) and sluice.checksums (of every buffer as it
- * is stored, empty ones too); where it is known sluice.schema, the accepted schema of its type: for salvage alone. Messages and batches follow each other without gaps.
+ * is stored, empty ones too); where it is known sluice.schema, the accepted schema of its type: for salvage alone.
+ * Messages and batches follow each other without gaps.
  */
 #ifndef STORE_FRAGMENT_FRAGMENT_FORMAT_H
 #define STORE_FRAGMENT_FRAGMENT_FORMAT_H

@@ -51,9 +51,9 @@ struct st_graph {
     st_cut *owned_cut; /* the same, when this handle read it */
     bool borrowed;     /* the volume is another handle's */
     st_kept kept[ST_KEPT_KINDS];
-    bool damaged;    /* st_graph_open_damaged */
-    uint64_t seen;   /* ... the newest generation of which a damaged log has a trace; 0: none was opened as damaged */
-    bool substitute; /* ... and a schema was taken for another one */
+    bool damaged;      /* st_graph_open_damaged */
+    uint64_t seen;     /* ... the newest generation of which a damaged log has a trace; 0: none was opened as damaged */
+    bool substitute;   /* ... and a schema was taken for another one */
     pf_buffer offered; /* ... what stands in when none is left: an accepted schema as its document; empty: nothing */
 };
 

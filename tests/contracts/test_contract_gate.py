@@ -136,7 +136,12 @@ class OfTheTree(unittest.TestCase):
         self.edited(gate.PROTOCOL, "W = `tests/coord/test_write.c`", "W = `tests/coord/test_wrote.c`", gate.PROTOCOL, "test_wrote.c")
         self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "W `a_receipt_names_another_commit`", "OW-085", "a_receipt_names_another_commit")
         self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "it is so", "OW-085", "names no test")
+        self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "W, all of it", "OW-085", "names no test")
+        self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "later", "OW-085", "names no test")
+        self.edited(gate.PROTOCOL, "W `a_receipt_names_its_own_commit`", "does not apply", "OW-085", "does not say why")
         self.edited(gate.PROTOCOL, "| OW-085 |", "| OW-084 |", "OW-085", "is missing")
+        self.edited(gate.PROTOCOL, "| OD-063 to 065 |", "| OD-063, 065 |", "OD-064", "is missing")
+        self.edited(gate.PROTOCOL, "| OD-071 |", "| OD-076 |", "OD-076", "does not belong")
 
 
 class OfResults(unittest.TestCase):

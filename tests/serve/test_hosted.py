@@ -286,6 +286,7 @@ class Hosted(ServeTest):
             self.until("it waits", lambda: len(self.jobs()) == key)
         refused = self.say(self.mutate(insert(4)))
         self.assertEqual((refused.code, refused.error["code"]), (3, "QUEUE_FULL"))
+        self.assertEqual(self.keys(), [])  # readers stand in no queue
         begun = self.say(self.start("cancel", self.jobs()[0]["job"], "--json", env={"SLUICE_SOCKET": self.socket_path}))
         self.assertEqual((begun.code, begun.error["code"]), (3, "WRITER_BUSY"))
         os.kill(runner, signal.SIGCONT)
