@@ -6,6 +6,7 @@
  */
 #include "coord/arbitrate.h"
 #include "platform/check.h"
+#include "platform/sabotage.h"
 
 /* A substitution relies on the fragments that it takes out: has this edit taken one of them away? */
 static sluice_status misses(const co_claim *claim, const st_record *record, const st_commit_edit *named,
@@ -54,8 +55,10 @@ static sluice_status meets(const co_claim *claim, const st_record *record, const
 static co_finding identify(const co_claim *claim, const st_commit *commit)
 {
     if (pf_id_equal(&commit->id, &claim->commit))
-        return pf_sha256_equal(&commit->delta, &claim->delta) ? CO_PUBLISHED : CO_FOREIGN;
-    if (!pf_id_is_nil(&claim->operation) && pf_id_equal(&commit->operation, &claim->operation))
+        return pf_sha256_equal(&commit->delta, &claim->delta) || PF_SABOTAGE(delta_not_compared) ? CO_PUBLISHED
+                                                                                                 : CO_FOREIGN;
+    if (!PF_SABOTAGE(operation_not_compared) && !pf_id_is_nil(&claim->operation) &&
+        pf_id_equal(&commit->operation, &claim->operation))
         return !claim->request_matters || pf_sha256_equal(&commit->request, &claim->request) ? CO_REPEATED : CO_MISUSED;
     return CO_HOLDS;
 }

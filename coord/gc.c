@@ -20,6 +20,7 @@
 #include "coord/gc_job.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include "store/format/document.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,8 +177,10 @@ static sluice_status try_attempt(gc_job *gc, const pf_id *id, bool *ret_dead, pf
         return SLUICE_OK;
     }
     (void)pf_close(lock, NULL);
-    if (status == SLUICE_LIVE_WRITER_CONTENTION)
+    if (status == SLUICE_LIVE_WRITER_CONTENTION) {
+        *ret_dead = PF_SABOTAGE(living_attempt_collected);
         return SLUICE_OK;
+    }
     if (err)
         *err = lock_error;
     return status;
@@ -259,7 +262,8 @@ static sluice_status mark_kept(gc_job *gc, uint64_t incarnation, uint64_t *ret_e
     for (unsigned attempt = 0;; attempt++) {
         uint64_t floor = UINT64_MAX;
         sluice_error local = {0};
-        PF_TRY(co_retention_floor(gc->graph, incarnation, &floor, err));
+        if (!PF_SABOTAGE(pins_looked_at_once))
+            PF_TRY(co_retention_floor(gc->graph, incarnation, &floor, err));
         sluice_status status =
             co_objects_mark_kept(gc->graph, &gc->objects, &gc->records, incarnation, boundary, floor, ret_end, &local);
         if (status == SLUICE_OK)

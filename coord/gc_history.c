@@ -14,6 +14,7 @@
 #include "coord/gc_job.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include "store/format/document.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +100,9 @@ static sluice_status move_segment(gc_job *gc, st_log *log, const st_log_segment 
 {
     char branch[64], folder[96], target[128];
     sluice_error local = {0};
-    sluice_status status =
-        segment->collected ? SLUICE_OK : st_log_keep_lineage(log, segment->number, st_generation_compact, NULL, &local);
+    sluice_status status = segment->collected || PF_SABOTAGE(lineage_not_kept)
+                               ? SLUICE_OK
+                               : st_log_keep_lineage(log, segment->number, st_generation_compact, NULL, &local);
     if (status == SLUICE_CORRUPT) { /* verify tells what; the other segments can go */
         gc->report.damaged++;
         return SLUICE_OK;

@@ -8,6 +8,7 @@
 #include "locks/order.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +143,7 @@ static frame_info judge(const uint8_t *bytes, size_t room, uint8_t *scratch)
     if (length > room)
         return found;
     compute_check(bytes, length, FRAME_CHECK, check, scratch);
-    if (memcmp(check, bytes + FRAME_CHECK, 16) == 0)
+    if (memcmp(check, bytes + FRAME_CHECK, 16) == 0 || PF_SABOTAGE(torn_frame_accepted))
         found.state = FRAME_WHOLE;
     return found;
 }
@@ -347,7 +348,7 @@ sluice_status co_slot_take_over(pf_volume *volume, uint32_t number, pf_deadline 
     sluice_status status;
     PF_GOTO(status, fail, pf_lock(slot.file, lock_at(number, RECOVERER_BYTE), 1, PF_LOCK_EXCLUSIVE, deadline, err));
     PF_GOTO(status, fail, try_byte(&slot, OWNER_BYTE, &taken, err));
-    if (!taken) {
+    if (!taken && !PF_SABOTAGE(living_owner_taken_for_dead)) {
         *ret_live = true;
         goto fail;
     }
@@ -401,7 +402,8 @@ static sluice_status write_frame(co_slot *slot, pf_file *file, const pf_buffer *
     PF_TRY(pf_write(file, at, frame->data, frame->length, err));
     if (file == slot->file && frame->length > CO_FRAME_HEAD)
         PF_TRY(PF_FAILPOINT(ARM_BEFORE_FRAME_SYNC, err));
-    PF_TRY(pf_sync(file, err));
+    if (!PF_SABOTAGE(intent_not_synced) || frame->length == CO_FRAME_HEAD)
+        PF_TRY(pf_sync(file, err));
     slot->sequence++;
     slot->frame = 1 - slot->frame;
     return SLUICE_OK;

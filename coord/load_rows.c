@@ -4,6 +4,7 @@
 #include "coord/load_job.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include "store/format/json.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -336,7 +337,8 @@ sluice_status load_sync_folders(const load_job *job, const wk_catalogue *catalog
         for (size_t f = 0; any && f < sizeof folders / sizeof *folders; f++) {
             char path[64];
             (void)snprintf(path, sizeof path, "tables/%" PRIu64 "/%s", schema->types[t].table, folders[f]);
-            PF_TRY(pf_sync_dir(job->spool.volume, path, err));
+            if (!PF_SABOTAGE(fragment_name_not_synced))
+                PF_TRY(pf_sync_dir(job->spool.volume, path, err));
         }
     }
     return SLUICE_OK;

@@ -4,6 +4,7 @@
  */
 #include "coord/plan.h"
 #include "coord/bytes.h"
+#include "platform/sabotage.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ sluice_status co_plan_write(pf_volume *volume, const co_intent *intent, const pf
     (void)snprintf(folder, sizeof folder, "attempts/%s", id);
     PF_TRY(pf_create(volume, path, &file, err));
     sluice_status status = pf_write(file, 0, plan->data, plan->length, err);
-    if (status == SLUICE_OK)
+    if (status == SLUICE_OK && !PF_SABOTAGE(plan_not_synced))
         status = pf_sync(file, err);
     sluice_status closed = pf_close(file, status == SLUICE_OK ? err : NULL);
     PF_TRY(status);

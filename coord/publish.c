@@ -15,6 +15,7 @@
 #include "coord/append.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ static sluice_status check_identity(co_run *run, sluice_error *err)
     PF_TRY(pf_volume_check_identity(run->volume, err));
     sluice_error read_error = {0};
     sluice_status status = st_ref_read(run->write.graph, run->request.branch, &incarnation, &read_error);
-    if (status == SLUICE_NOT_FOUND || (status == SLUICE_OK && incarnation != run->incarnation))
+    if (status == SLUICE_NOT_FOUND ||
+        (status == SLUICE_OK && incarnation != run->incarnation && !PF_SABOTAGE(incarnation_not_compared)))
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted while the write was prepared");
     if (status != SLUICE_OK && err)
         *err = read_error;
@@ -54,7 +56,9 @@ static void judge_member(co_member *member, candidates *group)
 {
     co_answer *answer = &member->answer;
     sluice_error error = {0};
-    sluice_status status = co_arbitrate(&member->claim, CO_HORIZON, &answer->finding, &answer->found, &error);
+    sluice_status status = PF_SABOTAGE(verdict_not_renewed)
+                               ? SLUICE_OK
+                               : co_arbitrate(&member->claim, CO_HORIZON, &answer->finding, &answer->found, &error);
     if (status == SLUICE_OK && answer->finding == CO_HOLDS) {
         status =
             co_arbitrate_behind(&member->claim, group->parts, group->count, &answer->finding, &answer->found, &error);
@@ -230,6 +234,8 @@ sluice_status co_stage_publish(co_run *run, co_next *ret_next, sluice_error *err
         co_run_enter(run, SLUICE_PHASE_PUBLISH);
         if (executor->allowed && !executor->allowed(executor->context))
             return pf_fail(err, SLUICE_FENCED, "this process was fenced");
+        if (run->armed && PF_SABOTAGE(retired_before_publish))
+            PF_TRY(co_slot_retire(&run->slot, err));
         if (executor->publisher)
             PF_TRY(co_publish_in_line(run, executor->publisher, &in_line, ret_next, err));
         if (!in_line)

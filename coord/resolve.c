@@ -28,6 +28,7 @@
 #include "coord/recovery.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +92,7 @@ static sluice_status effects_stand(const co_resolution *how, const co_intent *in
     ad_class class = AD_COMPLETE;
     if (intent->effect_count && adapter->classify)
         PF_TRY(adapter->classify(how->graph, intent->effects, intent->effect_count, &class, err));
-    *ret_stand = class == AD_COMPLETE;
+    *ret_stand = class == AD_COMPLETE || PF_SABOTAGE(undone_effects_believed);
     return SLUICE_OK;
 }
 
@@ -140,7 +141,7 @@ static sluice_status decide(const co_resolution *how, st_log *log, const co_inte
             *err = plan_error;
         return status;
     }
-    claim.reads = &reads;
+    claim.reads = PF_SABOTAGE(recovery_judges_nothing) ? NULL : &reads;
     claim.verdict = intent->base_generation;
     PF_GOTO(status, done, co_arbitrate(&claim, 0, &finding, &found, err));
     if (finding == CO_HOLDS)
@@ -211,6 +212,8 @@ static sluice_status audit_and_retire(const co_resolution *how, co_slot *slot, c
                         .time_us = pf_wall_us()};
     (void)snprintf(row.kind, sizeof row.kind, "%s", intent->kind);
     (void)snprintf(row.classification, sizeof row.classification, "%s", line->classification);
+    if (PF_SABOTAGE(retired_before_audit))
+        PF_TRY(co_slot_retire(slot, err));
     PF_TRY(PF_FAILPOINT(RECOVER_BEFORE_AUDIT, err));
     PF_TRY(co_audit_write(how->graph, how->graph_locks, &row, how->deadline, err));
     PF_TRY(PF_FAILPOINT(RECOVER_AFTER_AUDIT, err));
@@ -277,7 +280,7 @@ sluice_status co_resolve(const co_resolution *how, co_slot *slot, const co_inten
     case CO_V_BLOCK:
         return pf_fail(err, SLUICE_INTERNAL, "an intent was not decided");
     }
-    if (outcome == CO_OUTCOME_DISCARDED && intent->effect_count)
+    if (outcome == CO_OUTCOME_DISCARDED && intent->effect_count && !PF_SABOTAGE(effects_not_undone))
         PF_TRY(adapter->undo(how->graph, intent->effects, intent->effect_count, err));
     if (outcome == CO_OUTCOME_COMMITTED)
         PF_TRY(follow_up(how, intent, err));

@@ -5,6 +5,7 @@
 #include "coord/recovery.h"
 #include "platform/check.h"
 #include "platform/clock.h"
+#include "platform/sabotage.h"
 #include "store/state/ancestry.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ sluice_status co_retention_floor(st_graph *graph, uint64_t incarnation, uint64_t
         return status;
     }
     PF_TRY(co_recovery_bases(graph, on_base, &bases, err)); /* after the pins: who arms holds one until then */
-    *ret_floor = pinned < bases.lowest ? pinned : bases.lowest;
+    *ret_floor = pinned < bases.lowest && !PF_SABOTAGE(pins_not_looked_at) ? pinned : bases.lowest;
     return SLUICE_OK;
 }
 

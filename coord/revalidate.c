@@ -10,6 +10,7 @@
 #include "coord/run.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 
 sluice_status co_stage_gates(co_run *run, co_next *ret_next, sluice_error *err)
 {
@@ -39,7 +40,8 @@ static sluice_status check_branch(co_run *run, sluice_error *err)
     uint64_t incarnation = 0;
     sluice_error read_error = {0};
     sluice_status status = st_ref_read(run->write.graph, run->request.branch, &incarnation, &read_error);
-    if (status == SLUICE_NOT_FOUND || (status == SLUICE_OK && incarnation != run->incarnation))
+    if (status == SLUICE_NOT_FOUND ||
+        (status == SLUICE_OK && incarnation != run->incarnation && !PF_SABOTAGE(incarnation_not_compared)))
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted while the write was prepared");
     if (status != SLUICE_OK && err)
         *err = read_error;

@@ -8,6 +8,7 @@
 #include "store/fragment/sealed.h"
 
 #include "platform/check.h"
+#include "platform/sabotage.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -129,7 +130,8 @@ sluice_status st_output_finish(st_output *output, uint64_t *ret_bytes, sluice_er
     sluice_status status;
 
     PF_GOTO(status, done, st_output_flush(output, err));
-    PF_GOTO(status, done, pf_sync(output->file, err));
+    if (!PF_SABOTAGE(fragment_not_synced))
+        PF_GOTO(status, done, pf_sync(output->file, err));
     *ret_bytes = output->written;
     status = pf_close(output->file, err);
     output->file = NULL;

@@ -15,6 +15,7 @@
 
 #include "platform/check.h"
 #include "platform/failpoint.h"
+#include "platform/sabotage.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,8 @@ static uint64_t unsettled_from(const st_log *log)
 static sluice_status settle(st_log *log, sluice_error *err)
 {
     char folder[ST_LOG_FOLDER_MAX + 8];
-    PF_TRY(write_again(log, unsettled_from(log), err));
+    if (!PF_SABOTAGE(end_believed))
+        PF_TRY(write_again(log, unsettled_from(log), err));
     if (log->mark.segment != log->active.number) {
         (void)snprintf(folder, sizeof(folder), "%s/log", log->folder);
         PF_TRY(pf_sync_dir(log->volume, folder, err));
@@ -156,7 +158,8 @@ sluice_status st_log_switch_to(st_log *log, const st_segment_plan *plan, uint64_
     st_current current = {.sequence = sequence, .segment = next.number, .opening = next.opening};
     PF_GOTO(status, done, st_current_write(log->current_file, &current, err));
     PF_GOTO(status, done, PF_FAILPOINT(SEGMENT_AFTER_CURRENT_WRITE, err));
-    PF_GOTO(status, done, pf_sync(log->current_file, err));
+    if (!PF_SABOTAGE(current_not_synced))
+        PF_GOTO(status, done, pf_sync(log->current_file, err));
     PF_GOTO(status, done, PF_FAILPOINT(SEGMENT_AFTER_CURRENT_SYNC, err));
     log->current = current;
     st_log_adopt(log, &next);
@@ -217,9 +220,15 @@ static sluice_status check_ready(st_log *log, sluice_error *err)
 static sluice_status write_record(st_log *log, const pf_buffer *bytes, sluice_error *err)
 {
     pf_file *file = log->active.file;
+    st_mark early = {.number = st_segment_end_number(&log->active) + 1, .segment = log->active.number};
     PF_TRY(pf_write(file, log->active.end, bytes->data, bytes->length, err));
+    if (PF_SABOTAGE(mark_before_flush)) {
+        PF_TRY(st_mark_write(log->volume, log->folder, &log->mark_file, &early, err));
+        PF_TRY(pf_sync(log->mark_file, err));
+    }
     PF_TRY(PF_FAILPOINT(PUBLISH_AFTER_LOG_RECORD_WRITE, err));
-    PF_TRY(pf_sync(file, err));
+    if (!PF_SABOTAGE(record_not_synced))
+        PF_TRY(pf_sync(file, err));
     return PF_FAILPOINT(PUBLISH_AFTER_LOG_RECORD_SYNC, err);
 }
 

@@ -11,6 +11,7 @@
 
 #include "platform/check.h"
 #include "platform/clock.h"
+#include "platform/sabotage.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -633,8 +634,10 @@ sluice_status st_segment_make(pf_volume *volume, const char *folder, const st_se
     PF_GOTO(status, done, create_file(volume, path, &segment.file, err));
     PF_GOTO(status, done, pf_zero_fill(segment.file, segment.size, err));
     PF_GOTO(status, done, pf_write(segment.file, 0, bytes.data, bytes.length, err));
-    PF_GOTO(status, done, pf_sync(segment.file, err));
-    PF_GOTO(status, done, pf_sync_dir(volume, log_folder, err));
+    if (!PF_SABOTAGE(opening_not_synced))
+        PF_GOTO(status, done, pf_sync(segment.file, err));
+    if (!PF_SABOTAGE(segment_name_not_synced))
+        PF_GOTO(status, done, pf_sync_dir(volume, log_folder, err));
     *ret_segment = segment;
     segment = (st_segment){0};
 done:
