@@ -386,9 +386,9 @@ static sluice_status read_http(const config_parser *parser, const st_node *root)
 
 static sluice_status read_root(const config_parser *parser, const st_node *root)
 {
-    static const char *const names[] = {"socket",          "socket_mode", "http",
-                                        "workers",         "connections", "requests_per_second",
-                                        "stopped_seconds", "graphs",      NULL};
+    static const char *const names[] = {
+        "socket",          "socket_mode", "http",   "workers", "connections", "requests_per_second",
+        "stopped_seconds", "http_names",  "graphs", NULL};
     host_config *config = parser->config;
     PF_TRY(expect_members(parser, root, names));
     const st_node *socket = st_node_member(root, "socket");
@@ -399,6 +399,10 @@ static sluice_status read_root(const config_parser *parser, const st_node *root)
         return fault(parser, socket, "the path of a socket has at most %u bytes", PF_SOCKET_PATH_MAX);
     PF_TRY(read_mode(parser, root));
     PF_TRY(read_http(parser, root));
+    const st_node *http_names = st_node_member(root, "http_names");
+    if (http_names)
+        PF_TRY(expect(parser, http_names, ST_NODE_BOOL));
+    config->http_names = http_names && http_names->boolean;
     PF_TRY(read_u32(parser, root, "workers", 1, HOST_WORKERS_MAX, &config->workers));
     PF_TRY(read_u32(parser, root, "connections", 1, HOST_CONNECTIONS_MAX, &config->connections));
     PF_TRY(read_u32(parser, root, "requests_per_second", 1, 1000000, &config->requests_per_second));

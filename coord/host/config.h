@@ -5,6 +5,7 @@
  *     "socket": "/run/sluice/sluice.sock",   where clients connect
  *     "socket_mode": "0600",                 its permission bits
  *     "http": "/run/sluice/http.sock" or "127.0.0.1:9187"    metrics and the status page; absent: none
+ *     "http_names": false,                   the page says names, for whoever can connect
  *     "workers": 4,                          processes that work at a time; absent: one per processor
  *     "connections": 1024,                   clients at a time
  *     "requests_per_second": 10000,          of one connection
@@ -79,7 +80,8 @@ void host_graph_config_free(host_graph_config *config); /* safe on a zeroed one 
 typedef struct host_config {
     char *socket; /* absolute */
     uint32_t socket_mode;
-    char *http; /* NULL: none; absolute path, or ADDRESS:PORT */
+    bool http_names; /* names of graphs, branches and people are shown there */
+    char *http;      /* NULL: none; absolute path, or ADDRESS:PORT */
     uint32_t workers;
     uint32_t connections;
     uint32_t requests_per_second;

@@ -154,6 +154,7 @@ static void free_graph(host_server *host, host_graph *graph)
     host_region_free(graph);
     pf_shared_memory_free(&graph->tally_memory);
     host_graph_config_free(&graph->config);
+    host_lineage_free(graph);
     free(graph);
 }
 

@@ -77,6 +77,7 @@ static void reload(host_server *host)
     host->config.workers = config.workers;
     host->config.requests_per_second = config.requests_per_second;
     host->config.stopped_seconds = config.stopped_seconds;
+    host->config.http_names = config.http_names;
     host->memory = pf_memory_available();
     host_graphs_apply(host, &config);
     host_config_free(&config);
@@ -150,7 +151,8 @@ static void tick(host_server *host)
     host_runners_tick(host, now);
     host_regions_tick(host, now);
     host_clients_tick(host, now);
-    host_http_run(host);
+    host_samples_tick(host, now);
+    host_http_tick(host, now);
     if (host->watchdog_ms > 0 && now >= host->next_watchdog_ns) {
         pf_notify_manager("WATCHDOG=1");
         host->next_watchdog_ns = now + host->watchdog_ms * 1000000;

@@ -12,6 +12,9 @@
  *   runner.c   the processes: forking, orders, output, deaths
  *   http.c     metrics, health, the status page
  *   metrics.c  the text of the metrics
+ *   samples.c  the last minutes
+ *   lineage.c  the newest commits of a branch
+ *   page.c     the status page; draw.c its drawings, assets.c what does not change
  *   region.c   the shared regions of standing runners
  *   work.c     inside a runner
  *   call.c     the client's side (coord/host/call.h)
@@ -63,8 +66,11 @@
 #define HOST_BACKOFF_MS      50
 #define HOST_BACKOFF_MAX     10000
 #define HOST_PATIENCE_MS     600000 /* maintenance waits so long for places that others want, too */
-#define HOST_GATES_SHOWN     64u    /* of a graph */
-#define HOST_EXITS           131u   /* exit statuses that are counted */
+#define HOST_HTTP_MAX        64u    /* requests at a time */
+#define HOST_SAMPLES         150u   /* that are kept */
+#define HOST_SAMPLE_MS       2000
+#define HOST_GATES_SHOWN     64u  /* of a graph */
+#define HOST_EXITS           131u /* exit statuses that are counted */
 #define HOST_SECONDS_BUCKETS 14u
 #define HOST_RUNNER_JOBS     10000u /* a runner that stays is replaced after so many */
 
@@ -132,6 +138,26 @@ struct host_job {
     host_waiter *waiters;
 };
 
+typedef struct host_sample { /* of one graph, in one step of time */
+    uint32_t commits, conflicts, syncs;
+    uint32_t queued, running;                /* at its end */
+    uint32_t took[HOST_SECONDS_BUCKETS + 1]; /* jobs that took up to each bound; all */
+} host_sample;
+
+typedef struct host_sample_base { /* what was counted until the last one */
+    uint64_t commits, conflicts, syncs;
+    host_histogram took;
+} host_sample_base;
+
+typedef struct host_lineage { /* the newest commits of a branch, as `log` told them lately */
+    host_job *job;            /* that asks again; NULL: none */
+    pf_buffer text;           /* JSON Lines */
+    char *branch;             /* which; NULL: nothing is known */
+    uint64_t commits;         /* the graph's, when it was asked */
+    int64_t asked_ns;
+    bool failed;
+} host_lineage;
+
 typedef enum host_task { HOST_OPTIMIZE, HOST_GC, HOST_TASKS } host_task;
 typedef enum host_outcome { HOST_DONE, HOST_NOTHING, HOST_FAILED, HOST_OUTCOMES } host_outcome;
 
@@ -179,6 +205,9 @@ struct host_graph {
     pf_tallies *tallies; /* what its runners and their pools count; never NULL */
     host_histogram waited, took;
     host_maintenance maintenance;
+    host_lineage lineage;
+    host_sample samples[HOST_SAMPLES];
+    host_sample_base sample_base;
 };
 
 typedef enum host_runner_state {
@@ -231,6 +260,12 @@ struct host_client {
     int64_t begun_ns; /* the line that has not ended yet; 0: none */
 };
 
+typedef struct host_http_held { /* a request that waits for commits to be read */
+    struct MHD_Connection *connection;
+    const host_graph *graph;
+    int64_t until_ns;
+} host_http_held;
+
 struct host_server {
     const char *config_file;
     uint32_t graphs_ever;
@@ -242,6 +277,7 @@ struct host_server {
     bool deaf;               /* nobody is let in until the next tick */
     struct MHD_Daemon *http; /* NULL: none */
     int http_epoll;
+    host_http_held http_held[HOST_HTTP_MAX];
     host_graph *graphs;
     host_job *oldest, *newest;
     uint32_t ended;
@@ -257,7 +293,8 @@ struct host_server {
     unsigned interrupts;
     bool over;
     int64_t began_ns, began_us; /* by the two clocks */
-    int64_t next_tick_ns, next_watchdog_ns;
+    int64_t next_tick_ns, next_watchdog_ns, next_sample_ns;
+    uint32_t sample_at;  /* the newest in every ring */
     int64_t watchdog_ms; /* 0: nobody asks for it */
     uint64_t requests, connections, refused_connections;
 };
@@ -327,10 +364,13 @@ uint64_t host_graph_conflicts(const host_graph *graph);
 
 sluice_status host_http_open(host_server *host, sluice_error *err); /* where the configuration wants it */
 void host_http_run(host_server *host);
+void host_http_tick(host_server *host, int64_t now);
+void host_http_wake(host_server *host, const host_graph *graph); /* who waits for its lineage; NULL: for any */
 void host_http_close(host_server *host);
 
 /* ---- metrics.c ---- */
 
+extern const double host_seconds_bounds[HOST_SECONDS_BUCKETS];
 void host_count_seconds(host_histogram *histogram, int64_t nanoseconds);
 void host_metrics_put(pf_buffer *page, const host_server *host);
 
@@ -356,9 +396,47 @@ void host_job_add(host_server *host, host_job *job);
 int64_t host_next_start(const host_server *host); /* when a graph's pause ends; INT64_MAX: none */
 const char *host_state_name(const host_job *job);
 
+/* ---- samples.c ---- */
+
+void host_samples_tick(host_server *host, int64_t now);
+/* The sum of the graphs (`only` NULL: all) in step `number` of HOST_SAMPLES, 0 the oldest. */
+void host_sample_get(const host_server *host, const host_graph *only, uint32_t number, host_sample *ret_sample);
+/* How long that share of its jobs took at most, about; 0 without any. */
+double host_sample_seconds(const host_sample *sample, double share);
+
+/* ---- lineage.c ---- */
+
+/* Asks for the newest commits of the branch, unless what is known is new enough. */
+void host_lineage_ask(host_server *host, host_graph *graph, const char *branch);
+bool host_lineage_is_known(const host_graph *graph, const char *branch); /* lately */
+void host_lineage_ended(host_server *host, host_graph *graph, const host_job *job);
+void host_lineage_free(host_graph *graph);
+
+/* ---- draw.c, page.c ---- */
+
+typedef struct host_plot {
+    const char *title, *unit;
+    uint32_t lines; /* 1 or 2 */
+    const char *names[2];
+    double values[2][HOST_SAMPLES];
+    double now[2]; /* what is said as the value */
+} host_plot;
+
+void host_draw_plot(pf_buffer *page, const host_plot *plot);
+/* The commits that `log` told, as a drawing and a table; `names`: with messages and authors. */
+void host_draw_lineage(pf_buffer *page, const pf_buffer *text, bool names);
+void host_put_escaped(pf_buffer *page, const char *text, size_t length); /* for HTML: a text that may be anything */
+void host_put_id(pf_buffer *page, const pf_id *id);
+void host_page_put(pf_buffer *page, const host_server *host);
+void host_page_put_graph(pf_buffer *page, const host_server *host, const host_graph *graph, const char *branch);
+extern const char host_page_style[], host_page_script[], host_page_icon[];
+
 /* ---- maintain.c ---- */
 
 void host_maintenance_tick(host_server *host, int64_t now);
+/* A job that the supervisor makes for itself: the request is what a client would have sent. NULL: no memory. */
+host_job *host_job_make_own(const host_server *host, host_graph *graph, const char *command, const char *const *words,
+                            uint32_t count);
 void host_maintenance_ended(host_graph *graph, const host_job *job); /* its job has */
 void host_maintenance_stop(host_server *host, host_graph *graph);    /* takes its job back, if there is one */
 /* "off", "idle", "waiting", "running", "backing-off". */

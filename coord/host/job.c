@@ -11,6 +11,7 @@
 #include "platform/check.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STRIDE       (UINT64_C(1) << 20)
 #define MEMORY_LEAST (UINT64_C(64) << 20) /* a job with less is of no use */
@@ -222,9 +223,13 @@ int64_t host_next_start(const host_server *host)
 /* A writer beside a writer is refused in mode single, where it would wait in mode queued. */
 static sluice_status find_room(const host_graph *graph, uint32_t more, sluice_error *err)
 {
-    const host_job *own = graph->maintenance.job; /* is in nobody's way, and in mode single it is waited for */
-    uint32_t queued = graph->queued - (own && own->state == HOST_WAITING);
-    uint32_t running = graph->running - (own && own->state == HOST_RUNNING);
+    const host_job *own[] = {graph->maintenance.job,
+                             graph->lineage.job}; /* in nobody's way; waited for in mode single */
+    uint32_t queued = graph->queued, running = graph->running;
+    for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) {
+        queued -= own[i] && own[i]->state == HOST_WAITING;
+        running -= own[i] && own[i]->state == HOST_RUNNING;
+    }
     if (graph->config.mode == HOST_SINGLE && running + queued > 0)
         return pf_fail(err, SLUICE_WRITER_BUSY, "another job is at work on the graph");
     if (graph->held + more > HOST_HELD_MAX)
@@ -277,6 +282,56 @@ void host_job_add(host_server *host, host_job *job)
     enqueue(job, false);
 }
 
+/* ---- the supervisor's own ---- */
+
+static sluice_status put_request(pf_buffer *line, const char *const *words, uint32_t count)
+{
+    st_json json;
+    st_json_begin(&json, line);
+    st_json_object(&json);
+    st_json_name(&json, "params");
+    st_json_object(&json);
+    st_json_name(&json, "words");
+    st_json_array(&json);
+    st_json_text(&json, "graph");
+    st_json_text(&json, "--json");
+    for (uint32_t i = 0; i < count; i++)
+        st_json_text(&json, words[i]);
+    st_json_array_end(&json);
+    st_json_object_end(&json);
+    st_json_object_end(&json);
+    PF_TRY(st_json_end(&json, false, NULL));
+    return pf_buffer_append(line, "", 1, NULL);
+}
+
+host_job *host_job_make_own(const host_server *host, host_graph *graph, const char *command, const char *const *words,
+                            uint32_t count)
+{
+    pf_buffer line = {0};
+    host_job *job = calloc(1, sizeof *job);
+    if (!job || put_request(&line, words, count) != SLUICE_OK) {
+        pf_buffer_free(&line);
+        free(job);
+        return NULL;
+    }
+    job->length = line.length - 1;
+    job->line = (char *)line.data; /* the job's from here on */
+    job->id = pf_id_new();
+    job->operation = pf_id_new();
+    for (uint32_t i = 0; i < host->program->command_count; i++) {
+        if (strcmp(host->program->commands[i].name, command) == 0)
+            job->command = &host->program->commands[i];
+    }
+    PF_ALWAYS(job->command != NULL);
+    job->lane = HOST_POOL;
+    job->graph = graph;
+    job->user = pf_user();
+    job->workers = 1;
+    job->low = true;
+    job->start_by_ns = job->end_by_ns = INT64_MAX;
+    return job;
+}
+
 /* ---- ends ---- */
 
 static void give_back(host_server *host, const host_job *job)
@@ -318,8 +373,10 @@ void host_job_end(host_server *host, host_job *job, int exit, const sluice_error
         if (job->failed.operation_id[0] == '\0')
             pf_id_text(&job->operation, job->failed.operation_id);
     }
-    if (job->low)
+    if (job == job->graph->maintenance.job)
         host_maintenance_ended(job->graph, job);
+    else if (job == job->graph->lineage.job)
+        host_lineage_ended(host, job->graph, job);
     else
         count_end(job);
     job->graph->held -= job->descriptor_count;

@@ -11,6 +11,7 @@
  */
 #include "coord/host/host.h"
 #include "platform/check.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,83 +34,59 @@ const char *host_maintenance_state(const host_graph *graph, int64_t now)
 
 /* ---- the job ---- */
 
-static void put_number_word(st_json *json, const char *option, uint64_t number)
+#define WORDS_MAX 8u
+
+typedef struct maintain_words {
+    pf_buffer texts[WORDS_MAX];
+    const char *words[WORDS_MAX];
+    uint32_t count;
+    bool whole;
+} maintain_words;
+
+static void add(maintain_words *words, const char *fmt, ...) PF_PRINTF(2, 3);
+
+static void add(maintain_words *words, const char *fmt, ...)
 {
-    char word[64];
-    if (number == 0)
-        return;
-    (void)snprintf(word, sizeof word, "--%s=%llu", option, (unsigned long long)number);
-    st_json_text(json, word);
+    va_list args;
+    char *text = NULL;
+    va_start(args, fmt);
+    int length = vasprintf(&text, fmt, args);
+    va_end(args);
+    PF_ASSERT(words->count < WORDS_MAX);
+    words->whole &=
+        length >= 0 && pf_buffer_append(&words->texts[words->count], text, (size_t)length + 1, NULL) == SLUICE_OK;
+    if (length >= 0)
+        free(text);
+    words->words[words->count] = (const char *)words->texts[words->count].data;
+    words->count++;
 }
 
-/* The request that a client would have sent. */
-static sluice_status put_request(const host_graph *graph, pf_buffer *line, sluice_error *err)
+static void add_number(maintain_words *words, const char *option, uint64_t number)
 {
-    const host_maintenance_config *wanted = &graph->config.maintenance;
-    const host_maintenance *own = &graph->maintenance;
-    pf_buffer branch = {0};
-    st_json json;
-    sluice_status status = SLUICE_OK;
-    st_json_begin(&json, line);
-    st_json_object(&json);
-    st_json_name(&json, "params");
-    st_json_object(&json);
-    st_json_name(&json, "words");
-    st_json_array(&json);
-    st_json_text(&json, "graph");
-    st_json_text(&json, "--json");
-    if (own->task == HOST_OPTIMIZE) {
-        status = pf_buffer_append_format(&branch, err, "--branch=%s", wanted->branches[own->branch]);
-        st_json_lossy_text(&json, (const char *)branch.data, branch.length);
-        put_number_word(&json, "if-fragments", wanted->fragments);
-        put_number_word(&json, "if-edits", wanted->edits);
-        put_number_word(&json, "if-dead", wanted->dead_bytes);
-    } else {
-        put_number_word(&json, "if-frees", wanted->gc_bytes);
-        put_number_word(&json, "keep", wanted->keep);
-        if (wanted->older_than[0]) {
-            st_json_text(&json, "--older-than");
-            st_json_text(&json, wanted->older_than);
-        }
-    }
-    st_json_array_end(&json);
-    st_json_object_end(&json);
-    st_json_object_end(&json);
-    pf_buffer_free(&branch);
-    sluice_status ended = st_json_end(&json, false, err);
-    return status != SLUICE_OK ? status : ended;
-}
-
-static const co_host_command *command_of(const host_server *host, host_task task)
-{
-    for (uint32_t i = 0; i < host->program->command_count; i++) {
-        if (strcmp(host->program->commands[i].name, host_task_names[task]) == 0)
-            return &host->program->commands[i];
-    }
-    return NULL;
+    if (number > 0)
+        add(words, "--%s=%llu", option, (unsigned long long)number);
 }
 
 static host_job *make_job(const host_server *host, host_graph *graph)
 {
-    pf_buffer line = {0};
-    host_job *job = calloc(1, sizeof *job);
-    if (!job || put_request(graph, &line, NULL) != SLUICE_OK || pf_buffer_append(&line, "", 1, NULL) != SLUICE_OK) {
-        pf_buffer_free(&line);
-        free(job);
-        return NULL;
+    const host_maintenance_config *wanted = &graph->config.maintenance;
+    const host_maintenance *own = &graph->maintenance;
+    maintain_words words = {.whole = true};
+    if (own->task == HOST_OPTIMIZE) {
+        add(&words, "--branch=%s", wanted->branches[own->branch]);
+        add_number(&words, "if-fragments", wanted->fragments);
+        add_number(&words, "if-edits", wanted->edits);
+        add_number(&words, "if-dead", wanted->dead_bytes);
+    } else {
+        add_number(&words, "if-frees", wanted->gc_bytes);
+        add_number(&words, "keep", wanted->keep);
+        if (wanted->older_than[0])
+            add(&words, "--older-than=%s", wanted->older_than);
     }
-    job->length = line.length - 1;
-    job->line = (char *)line.data; /* the job's from here on */
-    job->id = pf_id_new();
-    job->operation = pf_id_new();
-    job->command = command_of(host, graph->maintenance.task);
-    job->lane = HOST_POOL;
-    job->graph = graph;
-    job->user = pf_user();
-    job->workers = 1;
-    job->low = true;
-    job->start_by_ns = job->end_by_ns = INT64_MAX;
-    PF_ALWAYS(job->command != NULL);
+    host_job *job =
+        words.whole ? host_job_make_own(host, graph, host_task_names[own->task], words.words, words.count) : NULL;
+    for (uint32_t i = 0; i < words.count; i++)
+        pf_buffer_free(&words.texts[i]);
     return job;
 }
 

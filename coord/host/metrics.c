@@ -11,8 +11,8 @@
 #include "shm/gate_table.h"
 #include <stdio.h>
 
-static const double seconds_bounds[HOST_SECONDS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                                            0.25,  0.5,    1,     2.5,  10,    60,   600};
+const double host_seconds_bounds[HOST_SECONDS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                                          0.25,  0.5,    1,     2.5,  10,    60,   600};
 
 void host_count_seconds(host_histogram *histogram, int64_t nanoseconds)
 {
@@ -20,7 +20,7 @@ void host_count_seconds(host_histogram *histogram, int64_t nanoseconds)
     histogram->sum += seconds;
     histogram->count++;
     for (unsigned i = 0; i < HOST_SECONDS_BUCKETS; i++)
-        histogram->buckets[i] += seconds <= seconds_bounds[i];
+        histogram->buckets[i] += seconds <= host_seconds_bounds[i];
 }
 
 #define PUT(...) (void)pf_buffer_append_format(page, NULL, __VA_ARGS__) /* out of memory: the page is shorter */
@@ -88,7 +88,7 @@ static void put_seconds(pf_buffer *page, const host_server *host, const char *na
     for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
         const host_histogram *values = waiting ? &graph->waited : &graph->took;
         for (unsigned i = 0; i < HOST_SECONDS_BUCKETS; i++)
-            PUT("%s_bucket{graph=\"%u\",le=\"%g\"} %llu\n", name, graph->number, seconds_bounds[i],
+            PUT("%s_bucket{graph=\"%u\",le=\"%g\"} %llu\n", name, graph->number, host_seconds_bounds[i],
                 (unsigned long long)values->buckets[i]);
         PUT("%s_bucket{graph=\"%u\",le=\"+Inf\"} %llu\n", name, graph->number, (unsigned long long)values->count);
         PUT("%s_sum{graph=\"%u\"} %.9g\n", name, graph->number, values->sum);

@@ -53,7 +53,7 @@ class Observed(ServeTest):
         self.assertEqual(self.get("/healthz")[::2], (200, "ok\n"))
         code, _, page = self.get("/")
         self.assertEqual(code, 200)
-        self.assertIn("<td>1</td><td>idle</td><td>0</td><td>0</td><td>2</td><td>1</td>", page)
+        self.assertIn('<td><a href="/graph/1">1</a></td><td class="state idle">idle</td><td>optimistic</td>', page)
         self.assertEqual(self.get("/other")[0], 404)
         self.assertEqual(self.http(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")[0], 405)
         self.end()

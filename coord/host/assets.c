@@ -1,0 +1,78 @@
+/*
+ * What of the status page does not change: its style, its icon, and a script that does nothing but fetch the page again
+ * (see coord/host/host.h). They are served from beside the page, so that its policy allows nothing from elsewhere and
+ * nothing inline.
+ */
+#include "coord/host/host.h"
+
+const char host_page_style[] =
+    ":root{color-scheme:light dark;--bg:#f4f6f8;--card:#fff;--ink:#16202c;--dim:#64748b;--rule:#e3e8ee;--one:#0f8b8d;"
+    "--two:#e07a1f;--good:#1f9d61;--bad:#d03b3b;--warn:#c98a04;--k0:#0f8b8d;--k1:#e07a1f;--k2:#7a5cc7;--k3:#c2417c;"
+    "--k4:#3d7dd8;--k5:#6b9a1f}\n"
+    "@media(prefers-color-scheme:dark){:root{--bg:#0e141b;--card:#161e28;--ink:#e4eaf1;--dim:#8fa0b3;--rule:#26313e;"
+    "--one:#3cc5c0;--two:#f2a154;--good:#4ccf8c;--bad:#f27878;--warn:#e5b84a;--k0:#3cc5c0;--k1:#f2a154;--k2:#a78bfa;"
+    "--k3:#f07eb2;--k4:#72aaff;--k5:#a5d05c}}\n"
+    "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.45 "
+    "system-ui,-apple-system,"
+    "\"Segoe UI\",\"DejaVu Sans\",sans-serif}\n"
+    "main{max-width:1180px;margin:0 auto;padding:28px 24px 48px}a{color:var(--one);text-decoration:none}"
+    "a:hover{text-decoration:underline}\n"
+    "header{display:flex;flex-wrap:wrap;align-items:baseline;gap:6px 18px;margin-bottom:20px}"
+    "h1{font-size:24px;margin:0;letter-spacing:-.01em}h1 small{font-size:14px;font-weight:400;color:var(--dim)}"
+    "h2{font-size:16px;margin:32px 0 10px}header p{margin:0;color:var(--dim)}header b{color:var(--ink)}\n"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(250px,1fr));gap:14px}"
+    ".card,.panel{background:var(--card);border:1px solid var(--rule);border-radius:10px;margin:0}.card{padding:12px "
+    "14px 6px}"
+    ".panel{overflow-x:auto}\n"
+    "figcaption{display:flex;flex-wrap:wrap;gap:0 12px;align-items:baseline;color:var(--dim);font-size:13px}"
+    "figcaption span{margin-right:auto}figcaption b{font-size:19px;color:var(--ink);font-variant-numeric:tabular-nums}"
+    "figcaption small{font-size:11px;font-weight:400;color:var(--dim)}"
+    "figcaption .v1{color:var(--two)}figcaption .v0:not(:last-child){color:var(--one)}svg{display:block;max-width:100%}"
+    ".card svg{width:100%;height:auto;margin-top:4px}\n"
+    ".grid{stroke:var(--rule);stroke-width:1;fill:none}.tick{fill:var(--dim);font-size:9px}.end{text-anchor:end}"
+    ".l0,.l1{fill:none;stroke:var(--one);stroke-width:1.6;stroke-linejoin:round}.l1{stroke:var(--two)}"
+    ".a0,.a1{fill:var(--one);opacity:.14;stroke:none}.a1{fill:var(--two);opacity:.08}\n"
+    "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:13.5px}"
+    "th{font-weight:500;color:var(--dim);font-size:12px;text-align:left;white-space:nowrap}"
+    "td,th{padding:8px 11px;border-bottom:1px solid var(--rule);white-space:nowrap}"
+    "tbody tr:last-child "
+    "td{border-bottom:0}.n{text-align:right}.wide{width:99%;white-space:normal;overflow-wrap:anywhere}\n"
+    ".state::before{content:\"\";display:inline-block;width:8px;height:8px;border-radius:50%;margin-right:7px;"
+    "background:var(--dim)}.working::before,.busy::before,.running::before{background:var(--one)}"
+    ".idle::before,.serving::before{background:var(--good)}.failed::before,.crash-loop::before,.orphaned::before"
+    "{background:var(--bad)}.leaving::before,.draining::before,.backing-off::before,.waiting::before"
+    "{background:var(--warn)}.off::before{background:none;border:1px solid var(--dim)}\n"
+    ".none{color:var(--dim);margin:0;padding:10px "
+    "14px}bdi{unicode-bidi:isolate;display:inline-block;max-width:18em;overflow:hidden;text-overflow:ellipsis;vertical-"
+    "align:bottom}h1 bdi,h2 bdi,.wide bdi{max-width:100%}footer{margin-top:28px;color:var(--dim);"
+    "font-size:13px}footer a{margin-right:14px}\n"
+    ".lineage{display:flex}.commits{flex:none}.commits path{fill:none;stroke-width:2}.commits .cut{stroke-dasharray:2 "
+    "4}"
+    ".commits circle{stroke:var(--card);stroke-width:2}.commits .merge{fill:var(--card);stroke-width:2.5}"
+    ".rows td{height:30px;padding:0 12px;line-height:29px;border:0}.rows "
+    ".wide{white-space:nowrap;max-width:0;overflow:hidden;"
+    "text-overflow:ellipsis}.rows tr:hover{background:var(--bg)}.id{font-family:ui-monospace,\"DejaVu Sans "
+    "Mono\",monospace;"
+    "font-size:12.5px}\n"
+    "path.k0{stroke:var(--k0)}path.k1{stroke:var(--k1)}path.k2{stroke:var(--k2)}path.k3{stroke:var(--k3)}"
+    "path.k4{stroke:var(--k4)}path.k5{stroke:var(--k5)}circle.k0{fill:var(--k0)}circle.k1{fill:var(--k1)}"
+    "circle.k2{fill:var(--k2)}circle.k3{fill:var(--k3)}circle.k4{fill:var(--k4)}circle.k5{fill:var(--k5)}"
+    "circle.merge.k0{stroke:var(--k0)}circle.merge.k1{stroke:var(--k1)}circle.merge.k2{stroke:var(--k2)}"
+    "circle.merge.k3{stroke:var(--k3)}circle.merge.k4{stroke:var(--k4)}circle.merge.k5{stroke:var(--k5)}\n";
+
+const char host_page_script[] =
+    "\"use strict\";\n"
+    "setInterval(async () => {\n"
+    "  if (document.hidden) return;\n"
+    "  try {\n"
+    "    const answer = await fetch(location.href, {cache: \"no-store\"});\n"
+    "    const page = new DOMParser().parseFromString(await answer.text(), \"text/html\");\n"
+    "    const main = page.querySelector(\"main\");\n"
+    "    if (answer.ok && main) document.querySelector(\"main\").replaceWith(main);\n"
+    "  } catch { /* it is not there at this moment: the page stays as it is */ }\n"
+    "}, 2000);\n";
+
+const char host_page_icon[] =
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><rect width=\"16\" height=\"16\" rx=\"4\" "
+    "fill=\"#0f8b8d\"/><path d=\"M4 4v8M8 4v8M12 4v8M2.5 9h11\" stroke=\"#fff\" stroke-width=\"1.6\" fill=\"none\" "
+    "stroke-linecap=\"round\"/></svg>\n";
