@@ -89,6 +89,7 @@ static sluice_status take_alone(pf_volume *volume, const char *path, pf_file **r
 {
     sluice_error lock_error = {0};
     pf_file *lock = NULL;
+    pf_stat stat;
     *ret_lock = NULL;
     sluice_status status = pf_open(volume, path, PF_WRITE, &lock, &lock_error);
     if (status == SLUICE_OK)
@@ -98,9 +99,10 @@ static sluice_status take_alone(pf_volume *volume, const char *path, pf_file **r
         return SLUICE_OK;
     }
     (void)pf_close(lock, NULL);
-    /* FENCED: the file under the lock is not the one of that name any more: somebody removes it */
     if (status == SLUICE_NOT_FOUND || status == SLUICE_LIVE_WRITER_CONTENTION)
         return SLUICE_OK;
+    if (status == SLUICE_FENCED && pf_stat_path(volume, path, &stat, NULL) == SLUICE_NOT_FOUND)
+        return SLUICE_OK; /* somebody else removed it just now */
     if (err)
         *err = lock_error;
     return status;

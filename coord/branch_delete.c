@@ -243,9 +243,14 @@ static sluice_status run(deletion *del, sluice_error *err)
         return SLUICE_OK;
     PF_TRY(find_branch(del, &incarnation, err));
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
-        PF_TRY(try_once(del, incarnation, err));
-        if (!del->again)
-            return SLUICE_OK;
+        sluice_error cause = {0};
+        sluice_status status = try_once(del, incarnation, &cause);
+        if (status == SLUICE_FENCED && !del->tried) /* somebody else deleted it, and its locks are gone */
+            PF_TRY(find_branch(del, &incarnation, err));
+        if (status != SLUICE_OK && err)
+            *err = cause;
+        if (status != SLUICE_OK || !del->again)
+            return status;
     }
     return pf_fail(err, SLUICE_RECOVERY_REQUIRED, "intents of dead writers keep coming");
 }

@@ -162,6 +162,7 @@ static sluice_status try_attempt(gc_job *gc, const pf_id *id, bool *ret_dead, pf
 {
     char path[80];
     pf_file *lock = NULL;
+    pf_stat stat;
     sluice_error lock_error = {0};
     *ret_dead = false;
     *ret_lock = NULL;
@@ -181,6 +182,8 @@ static sluice_status try_attempt(gc_job *gc, const pf_id *id, bool *ret_dead, pf
         *ret_dead = PF_SABOTAGE(living_attempt_collected);
         return SLUICE_OK;
     }
+    if (status == SLUICE_FENCED && pf_stat_path(gc->volume, path, &stat, NULL) == SLUICE_NOT_FOUND)
+        return SLUICE_OK; /* its owner removed it just now */
     if (err)
         *err = lock_error;
     return status;

@@ -320,6 +320,8 @@ sluice_status st_log_read_opening_of(st_log *log, uint64_t number, bool behind, 
     const st_entry *entry = NULL;
     if (!behind || number != log->active.base)
         PF_TRY(find_entry(log, behind ? number + 1 : number, &segment, &entry, err));
+    while (behind && segment->base > number && segment->earlier_count > 0) /* healing repeated the record there */
+        PF_TRY(open_earlier(log, segment, choose_earlier(segment, number + 1), &segment, err));
     if (segment->collected || (behind && segment->base != number))
         return not_retained(log, number, err);
     return st_segment_read_opening(segment, ret_record, err);

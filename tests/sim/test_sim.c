@@ -65,7 +65,7 @@ static void show(const sim_plan *plan, sim_counts *counts)
     char violation[2048], text[8192];
     sim_plan_write(plan, text, sizeof text);
     bool good = sim_history(plan, counts, &shown, violation, NULL);
-    print_message("%s%.*s", text, (int)shown.length, (const char *)shown.data);
+    assert_true(printf("%s%.*s", text, (int)shown.length, (const char *)shown.data) > 0);
     pf_buffer_free(&shown);
     if (!good)
         fail_msg("%s", violation);
