@@ -326,8 +326,11 @@ void pf_notify_manager(const char *state)
 
 int64_t pf_watchdog_ms(void)
 {
-    const char *text = getenv("WATCHDOG_USEC");
-    char *end = NULL;
+    const char *text = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    char *end = NULL, own[24];
+    (void)snprintf(own, sizeof own, "%lld", (long long)getpid());
+    if (pid && strcmp(pid, own) != 0)
+        return 0; /* it is meant for another process */
     unsigned long long microseconds = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
     return end && *end == '\0' && microseconds < 86400000000ull ? (int64_t)(microseconds / 2000) : 0;
 }

@@ -388,7 +388,7 @@ static sluice_status read_root(const config_parser *parser, const st_node *root)
 {
     static const char *const names[] = {
         "socket",          "socket_mode", "http",   "workers", "connections", "requests_per_second",
-        "stopped_seconds", "http_names",  "graphs", NULL};
+        "stopped_seconds", "http_names",  "graphs", "log",     NULL};
     host_config *config = parser->config;
     PF_TRY(expect_members(parser, root, names));
     const st_node *socket = st_node_member(root, "socket");
@@ -403,6 +403,12 @@ static sluice_status read_root(const config_parser *parser, const st_node *root)
     if (http_names)
         PF_TRY(expect(parser, http_names, ST_NODE_BOOL));
     config->http_names = http_names && http_names->boolean;
+    const st_node *log = st_node_member(root, "log");
+    if (log)
+        PF_TRY(expect(parser, log, ST_NODE_STRING));
+    config->log_json = log && strcmp(log->text, "json") == 0;
+    if (log && !config->log_json && strcmp(log->text, "logfmt") != 0)
+        return fault(parser, log, "\"%s\" is neither logfmt nor json", log->text);
     PF_TRY(read_u32(parser, root, "workers", 1, HOST_WORKERS_MAX, &config->workers));
     PF_TRY(read_u32(parser, root, "connections", 1, HOST_CONNECTIONS_MAX, &config->connections));
     PF_TRY(read_u32(parser, root, "requests_per_second", 1, 1000000, &config->requests_per_second));

@@ -6,6 +6,7 @@
  *     "socket_mode": "0600",                 its permission bits
  *     "http": "/run/sluice/http.sock" or "127.0.0.1:9187"    metrics and the status page; absent: none
  *     "http_names": false,                   the page says names, for whoever can connect
+ *     "log": "logfmt",                       or "json"
  *     "workers": 4,                          processes that work at a time; absent: one per processor
  *     "connections": 1024,                   clients at a time
  *     "requests_per_second": 10000,          of one connection
@@ -80,6 +81,7 @@ void host_graph_config_free(host_graph_config *config); /* safe on a zeroed one 
 typedef struct host_config {
     char *socket; /* absolute */
     uint32_t socket_mode;
+    bool log_json;   /* else logfmt */
     bool http_names; /* names of graphs, branches and people are shown there */
     char *http;      /* NULL: none; absolute path, or ADDRESS:PORT */
     uint32_t workers;

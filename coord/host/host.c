@@ -9,41 +9,11 @@
 #include "platform/failpoint.h"
 #include "platform/memory.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LAST_WORDS_MS 1000 /* for the answers that are still to be sent at the end */
-
-/* ---- logs ---- */
-
-static int level_of(const char *name)
-{
-    static const char *const levels[] = {"error", "warn", "info", "debug"};
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(levels[i], name) == 0)
-            return i;
-    }
-    return 2;
-}
-
-void host_log(const char *level, const char *event, const char *fmt, ...)
-{
-    const char *wanted = getenv("SLUICE_LOG");
-    char line[512];
-    va_list args;
-    if (level_of(level) > level_of(wanted ? wanted : "info"))
-        return;
-    int64_t now = pf_wall_us();
-    int start = snprintf(line, sizeof line, "time=%lld.%06lld level=%s event=%s ", (long long)(now / 1000000),
-                         (long long)(now % 1000000), level, event);
-    va_start(args, fmt);
-    (void)vsnprintf(line + start, sizeof line - (size_t)start, fmt, args);
-    va_end(args);
-    (void)fprintf(stderr, "%s\n", line);
-    (void)fflush(stderr);
-}
 
 /* ---- signals ---- */
 
@@ -68,16 +38,24 @@ static void reload(host_server *host)
 {
     host_config config;
     sluice_error error = {0};
+    char reloading[64];
+    (void)snprintf(reloading, sizeof reloading, "RELOADING=1\nMONOTONIC_USEC=%lld",
+                   (long long)(pf_monotonic_ns() / 1000));
+    pf_notify_manager(reloading);
     if (host_config_read(host->config_file, &config, &error) != SLUICE_OK) {
-        host_log("error", "not-reloaded", "code=%s", sluice_status_name(error.code));
-        (void)fprintf(stderr, "sluice: %s (%s)\n", error.text[0] ? error.text : error.message,
-                      sluice_status_name(error.code)); /* for whoever sent the signal; it is the operator's own file */
+        host_log("error", "not-reloaded", "code=%s message=\"%s\"", sluice_status_name(error.code), error.message);
+        if (!host->config.log_json)
+            (void)fprintf(
+                stderr, "sluice: %s (%s)\n", error.text[0] ? error.text : error.message,
+                sluice_status_name(error.code)); /* for whoever sent the signal; it is the operator's own file */
         return;
     }
     host->config.workers = config.workers;
     host->config.requests_per_second = config.requests_per_second;
     host->config.stopped_seconds = config.stopped_seconds;
     host->config.http_names = config.http_names;
+    host->config.log_json = config.log_json;
+    host_log_as(config.log_json);
     host->memory = pf_memory_available();
     host_graphs_apply(host, &config);
     host_config_free(&config);
@@ -87,8 +65,10 @@ static void reload(host_server *host)
 static void take_signal(host_server *host, uint32_t number)
 {
     if (number == SIGHUP) {
-        if (!host->draining)
+        if (!host->draining) {
             reload(host);
+            pf_notify_manager("READY=1"); /* with the old configuration, if the new one is none */
+        }
         return;
     }
     if (++host->interrupts == 1) {
@@ -184,6 +164,7 @@ static sluice_status turn(host_server *host, sluice_error *err)
 static sluice_status open_host(host_server *host, sluice_error *err)
 {
     PF_TRY(host_config_read(host->config_file, &host->config, err));
+    host_log_as(host->config.log_json);
     PF_TRY(pf_shared_memory_make(sizeof(uint32_t) * PF_FAILPOINT_COUNT, &host->failpoints, err));
     pf_failpoints_share(host->failpoints.address);
     PF_TRY(pf_watch_open(&host->watch, err));

@@ -3,6 +3,7 @@
  *
  *   config.c   the configuration
  *   host.c     the main loop: events, signals, time
+ *   log.c      one event a line
  *   graph.c    graphs come and go
  *   client.c   connections: bytes in and out, their bounds
  *   rpc.c      requests: what is asked, and whether this user may
@@ -310,7 +311,8 @@ typedef enum host_tag {
 } host_tag;
 #define HOST_TAG(kind, number) ((uint32_t)(kind) << 16 | (uint32_t)(number))
 
-/* One line on standard error, in logfmt: ids, counts, durations; never names, values or paths. */
+/* One line on standard error, in logfmt or JSON: ids, counts, durations; never names, values or paths. */
+void host_log_as(bool json);
 void host_log(const char *level, const char *event, const char *fmt, ...) PF_PRINTF(3, 4);
 
 /* ---- graph.c ---- */

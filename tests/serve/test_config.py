@@ -17,7 +17,7 @@ class Config(ServeTest):
 
     def test_a_configuration_with_everything_is_in_order(self):
         result = self.check({
-            "socket": "/run/x/s", "socket_mode": "0660", "http": "127.0.0.1:9187", "http_names": True, "workers": 8, "connections": 10,
+            "socket": "/run/x/s", "socket_mode": "0660", "http": "127.0.0.1:9187", "http_names": True, "log": "json", "workers": 8, "connections": 10,
             "requests_per_second": 5, "stopped_seconds": 0,
             "graphs": [{"path": "/a/b", "name": "n", "weight": 3, "max_jobs": 2, "queue": 1, "memory": "512M", "quota": 1 << 30,
                         "mode": "queued", "deadline_seconds": 10, "uids": [0, 1000], "readers": [1001],
@@ -43,6 +43,7 @@ class Config(ServeTest):
                 ({**GOOD, "socket_mode": "777"}, "socket_mode: \"777\" is not one of"),
                 ({**GOOD, "socket_mode": "0777"}, "socket_mode: \"0777\" is not one of"),
                 ({**GOOD, "http": "0.0.0.0:80"}, "http: \"0.0.0.0:80\" is neither"),
+                ({**GOOD, "log": "xml"}, 'log: "xml" is neither logfmt nor json'),
                 ({**GOOD, "http_names": 1}, "http_names: "),
                 ({**GOOD, "http": "127.0.0.1:99999"}, "is neither"),
                 ({"socket": "s", "graphs": [{}]}, "graphs[0]: \"path\" is missing"),
