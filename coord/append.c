@@ -159,6 +159,8 @@ static sluice_status build_and_append(co_append *append, const st_view *head, st
     bind_times(append, head->head_time_us);
     append->tried = true;
     status = st_log_append(append->log, &manifest, &attachments, &opening, &append->outcome, &digest, err);
+    if (status == SLUICE_OK)
+        st_head_published(append->graph, append->log, &digest);
 done:
     pf_buffer_free(&manifest);
     pf_buffer_free(&attachments);

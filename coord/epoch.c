@@ -30,9 +30,7 @@ sluice_status co_epochs_void(st_graph *graph, const wk_executor *executor, pf_de
 
 sluice_status co_epoch_check(st_graph *graph, const pf_id *epoch, sluice_error *err)
 {
-    st_control control = {0};
-    PF_TRY(st_control_read(graph, &control, err));
-    bool is_void = st_control_is_voided(&control, epoch);
-    st_control_free(&control);
+    bool is_void = false;
+    PF_TRY(st_graph_is_voided(graph, epoch, &is_void, err));
     return is_void ? pf_fail(err, SLUICE_FENCED, "this process's epoch was voided") : SLUICE_OK;
 }

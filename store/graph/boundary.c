@@ -143,23 +143,37 @@ bool st_boundary_dropped(const st_boundary *boundary, uint64_t generation)
     return true;
 }
 
+/* Control/ as it stands, read anew only when it has moved. */
+static sluice_status control_now(st_graph *graph, sluice_error *err)
+{
+    st_log *log;
+    st_control control = {0};
+    PF_TRY(st_control_log(graph, &log, err));
+    PF_TRY(st_log_refresh(log, err));
+    if (graph->now_at == st_log_end(log).number)
+        return SLUICE_OK;
+    PF_TRY(st_control_read(graph, &control, err));
+    st_control_free(&graph->now);
+    graph->now = control;
+    graph->now_at = st_log_end(log).number;
+    return SLUICE_OK;
+}
+
 sluice_status st_graph_is_collected(st_graph *graph, uint64_t incarnation, uint64_t generation, bool *ret_collected,
                                     sluice_error *err)
 {
-    st_log *log;
     *ret_collected = false;
     if (graph->damaged) /* what is not there is not found */
         return SLUICE_OK;
-    PF_TRY(st_control_log(graph, &log, err));
-    PF_TRY(st_log_refresh(log, err));
-    if (graph->boundaries_at != st_log_end(log).number) {
-        st_control control = {0};
-        PF_TRY(st_control_read(graph, &control, err));
-        st_control_free(&graph->boundaries);
-        graph->boundaries = control;
-        graph->boundaries_at = st_log_end(log).number;
-    }
-    *ret_collected = st_boundary_dropped(st_control_find_boundary(&graph->boundaries, incarnation), generation);
+    PF_TRY(control_now(graph, err));
+    *ret_collected = st_boundary_dropped(st_control_find_boundary(&graph->now, incarnation), generation);
+    return SLUICE_OK;
+}
+
+sluice_status st_graph_is_voided(st_graph *graph, const pf_id *epoch, bool *ret_voided, sluice_error *err)
+{
+    PF_TRY(control_now(graph, err));
+    *ret_voided = st_control_is_voided(&graph->now, epoch);
     return SLUICE_OK;
 }
 

@@ -75,6 +75,7 @@ typedef struct st_kept {
 } st_kept;
 typedef enum st_kept_kind {
     ST_KEPT_RECORDS, /* store/state/commit_edit.c */
+    ST_KEPT_HEADS,   /* store/state/head.c */
     ST_KEPT_BOARD,   /* coord/board.c */
     ST_KEPT_KINDS
 } st_kept_kind;
@@ -194,6 +195,8 @@ void st_control_hint_at_checkpoint(const st_control *control, const char *name, 
 sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err);
 bool st_control_drop_checkpoint(st_control *control, const char *name); /* false: there was none */
 bool st_control_is_voided(const st_control *control, const pf_id *epoch);
+/* The same as of now; what was read is kept with the handle until control/ changes. */
+sluice_status st_graph_is_voided(st_graph *graph, const pf_id *epoch, bool *ret_voided, sluice_error *err);
 const st_boundary *st_control_find_boundary(const st_control *control, uint64_t incarnation); /* NULL: none */
 /* Puts a boundary in the place of the branch's; it is copied. */
 sluice_status st_control_set_boundary(st_control *control, const st_boundary *boundary, sluice_error *err);

@@ -41,12 +41,17 @@ struct st_graph {
     pf_filesystem filesystem;
     st_log *control; /* opened at first use */
     lk_lockfile *control_locks;
-    st_control boundaries; /* as of control/'s generation `boundaries_at`; 0: not read yet */
-    uint64_t boundaries_at;
+    st_control now; /* control/ as of its generation `now_at`; 0: not read yet */
+    uint64_t now_at;
     st_open_log *logs;
     uint32_t log_count;
     uint64_t *durable_refs; /* incarnations whose ref this handle has synced */
     uint32_t durable_count;
+    struct st_kept_ref { /* the ref that was read last: refs never change, they go */
+        char *name;
+        pf_file *file;
+        uint64_t incarnation;
+    } ref;
     const st_cut *cut; /* the graph is seen as of this; NULL: as it is */
     st_cut *owned_cut; /* the same, when this handle read it */
     bool borrowed;     /* the volume is another handle's */
@@ -56,6 +61,10 @@ struct st_graph {
     bool substitute;   /* ... and a schema was taken for another one */
     pf_buffer offered; /* ... what stands in when none is left: an accepted schema as its document; empty: nothing */
 };
+
+/* ---- refs.c ---- */
+
+void st_ref_forget(st_graph *graph); /* closes what is kept of a ref */
 
 /* ---- layout.c ---- */
 

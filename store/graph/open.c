@@ -145,6 +145,7 @@ void st_graph_close(st_graph *graph)
     for (unsigned i = ST_KEPT_KINDS; i-- > 0;)
         if (graph->kept[i].release)
             graph->kept[i].release(graph->kept[i].data);
+    st_ref_forget(graph);
     for (uint32_t i = 0; i < graph->log_count; i++)
         st_log_close(graph->logs[i].log);
     st_log_close(graph->control);
@@ -156,8 +157,8 @@ void st_graph_close(st_graph *graph)
     free(graph->owned_cut);
     free(graph->logs);
     free(graph->durable_refs);
-    st_control_free(&graph->boundaries);
     pf_buffer_free(&graph->offered);
+    st_control_free(&graph->now);
     free(graph);
 }
 

@@ -76,6 +76,36 @@ done:
     return status;
 }
 
+void st_ref_forget(st_graph *graph)
+{
+    (void)pf_close(graph->ref.file, NULL); /* only read */
+    free(graph->ref.name);
+    graph->ref = (struct st_kept_ref){0};
+}
+
+/* A ref's file is made once, whole, and goes as a whole: while the one that we have open is the one of that name, it
+ * says what it said. An open file's identity cannot come back. */
+static bool ref_stands(st_graph *graph, const char *name)
+{
+    if (!graph->ref.name || strcmp(graph->ref.name, name) != 0)
+        return false;
+    if (pf_file_check_identity(graph->ref.file, NULL) == SLUICE_OK)
+        return true;
+    st_ref_forget(graph);
+    return false;
+}
+
+/* Best effort: opened before it is read, so that it is never newer than what was read. */
+static void keep_ref(st_graph *graph, const char *name, const char *file_name)
+{
+    char path[96];
+    st_ref_forget(graph);
+    (void)snprintf(path, sizeof(path), ST_REFS_FOLDER "/%s", file_name);
+    graph->ref.name = strdup(name);
+    if (!graph->ref.name || pf_open(graph->volume, path, PF_READ, &graph->ref.file, NULL) != SLUICE_OK)
+        st_ref_forget(graph);
+}
+
 static sluice_status check_name(const char *name, sluice_error *err)
 {
     if (st_branch_name_is_valid(name, strlen(name)))
@@ -129,8 +159,17 @@ sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incar
             *ret_incarnation = ref->incarnation;
         return ref ? SLUICE_OK : no_such_branch(name, err);
     }
+    if (ref_stands(graph, name)) {
+        *ret_incarnation = graph->ref.incarnation;
+        return make_durable(graph, *ret_incarnation, err);
+    }
     st_ref_file_name(name, file_name);
+    keep_ref(graph, name, file_name);
     sluice_status status = read_ref(graph->volume, file_name, &inner, ret_incarnation, &local);
+    if (status == SLUICE_OK && strcmp(inner, name) == 0)
+        graph->ref.incarnation = *ret_incarnation;
+    else
+        st_ref_forget(graph);
     if (status == SLUICE_NOT_FOUND) {
         /* Who removed it may have died before that was durable; a writer may rely on the absence too. */
         if (graph->access == PF_WRITE)

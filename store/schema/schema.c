@@ -42,10 +42,20 @@ static void property_free(st_property *property)
     free(property->enumeration);
 }
 
+st_schema *st_schema_share(st_schema *schema)
+{
+    schema->shares++;
+    return schema;
+}
+
 void st_schema_free(st_schema *schema)
 {
     if (!schema)
         return;
+    if (schema->shares > 0) {
+        schema->shares--;
+        return;
+    }
     for (uint32_t t = 0; t < schema->type_count; t++) {
         st_type_def *type = &schema->types[t];
         for (uint32_t i = 0; i < type->property_count; i++)

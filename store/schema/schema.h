@@ -80,6 +80,7 @@ typedef struct st_type_def {
 typedef struct st_schema {
     st_type_def *types; /* nodes first, then edges, each in the order of the file */
     uint32_t type_count;
+    uint32_t shares; /* owners beyond the first one; all in one thread */
 } st_schema;
 
 /* Parses a user's schema file. CONSTRAINT-like faults of the file are INPUT_SYNTAX (exit 4) with the JSON path and line
@@ -87,7 +88,9 @@ typedef struct st_schema {
  * are read exactly (not through doubles). */
 sluice_status st_schema_parse(const char *text, size_t length, const char *file_for_messages, st_schema **ret_schema,
                               sluice_error *err);
-void st_schema_free(st_schema *schema); /* NULL allowed */
+void st_schema_free(st_schema *schema); /* NULL allowed; the last owner's frees it */
+/* One more owner, of a schema that nobody changes any more. */
+st_schema *st_schema_share(st_schema *schema);
 /* Hands out ids: types get *next_table++, properties *next_property++ (in order). */
 void st_schema_assign_ids(st_schema *schema, uint64_t *next_table, uint64_t *next_property);
 /* Canonical JSON of the accepted schema (with ids), and back; decoding re-encodes and compares bytes (else CORRUPT). */

@@ -12,6 +12,7 @@
 #include "store/state/apply.h"
 #include "store/state/commit_edit.h"
 #include "store/state/fold.h"
+#include "store/state/head.h"
 #include "store/state/manifest_parts.h"
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,38 @@ static sluice_status place_pages(generation_build *build, uint64_t segment, slui
 
 /* ---- the whole ---- */
 
+/* What was built, as a view; moves it out of the build. Without memory it is read when it is wanted. */
+static void keep_built(generation_build *build, st_graph *graph)
+{
+    st_generation *generation = &build->generation;
+    st_view *view = malloc(sizeof(*view));
+    if (!view)
+        return;
+    *view = (st_view){.incarnation = generation->incarnation,
+                      .generation = generation->number,
+                      .index = generation->commit_count > 0 ? generation->commit_count - 1 : 0,
+                      .schema_identity = generation->schema_identity,
+                      .schema = build->new_schema ? build->new_schema : st_schema_share(build->head->schema),
+                      .head = generation->head,
+                      .head_time_us = generation->head_time_us,
+                      .tables = build->entries.items,
+                      .table_count = build->entries.count,
+                      .row_block = generation->row_block,
+                      .next_row = generation->next_row,
+                      .pages = generation->pages,
+                      .page_count = generation->page_count,
+                      .skips = generation->skips,
+                      .skip_count = generation->skip_count,
+                      .merge = st_generation_merges(generation) ? generation->number : generation->merge};
+    build->new_schema = NULL;
+    build->entries = (st_entries){0};
+    generation->pages = NULL;
+    generation->page_count = 0;
+    generation->skips = NULL;
+    generation->skip_count = 0;
+    st_head_built(graph, view);
+}
+
 static sluice_status start(generation_build *build, uint32_t deltas, sluice_error *err)
 {
     const st_view *head = build->head;
@@ -327,6 +360,7 @@ sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta
         PF_GOTO(status, done, apply_folds(&build, &reader, deltas, deltas[i], err));
     PF_GOTO(status, done, place_pages(&build, st_log_end(log).segment, err));
     PF_GOTO(status, done, st_manifest_encode(&build.generation, &build.attachments, ret_manifest, err));
+    keep_built(&build, graph);
 done:
     st_edit_reader_close(&reader);
     build_free(&build);

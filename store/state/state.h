@@ -224,7 +224,8 @@ typedef struct st_view {
     uint32_t page_count;
     st_skip *skips; /* [k]: see st_skip */
     uint32_t skip_count;
-    uint64_t merge; /* the newest generation up to this one that publishes a merge; 0: none does */
+    uint64_t merge;  /* the newest generation up to this one that publishes a merge; 0: none does */
+    uint32_t shares; /* owners beyond the first one; all in one thread */
 } st_view;
 #define ST_INDEX_LAST UINT32_MAX
 /* The branch's newest state (log refreshed by the caller or by `refresh`). */
@@ -237,7 +238,7 @@ sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation,
  * keeps: nothing is asked of the boundary. */
 sluice_status st_view_load_kept(st_graph *graph, st_log *log, uint64_t generation, st_view **ret_view,
                                 sluice_error *err);
-void st_view_free(st_view *view);                                         /* NULL allowed */
+void st_view_free(st_view *view); /* NULL allowed; the last owner's frees it */
 const st_table_entry *st_view_table(const st_view *view, uint64_t table); /* NULL when absent */
 
 /* Materialises a table: its fragments with ids bound and deletions applied, in order. CORRUPT when pages or edits are
@@ -402,6 +403,8 @@ sluice_status st_generation_needs_block(const st_view *head, st_delta *const *de
 sluice_status st_generation_build(st_graph *graph, const st_view *head, st_delta *const *deltas, uint32_t count,
                                   uint64_t new_row_block, pf_buffer *ret_manifest, pf_buffer *ret_attachments,
                                   sluice_error *err);
+/* The generation that was built last on this handle stands at the end of the log now: its state is known. */
+void st_head_published(st_graph *graph, st_log *log, const pf_sha256 *digest);
 /* The opening record for a new segment that continues `head` (for st_opening_source.encode). */
 sluice_status st_opening_build(st_graph *graph, st_log *log, const st_view *head, pf_buffer *ret_manifest,
                                pf_buffer *ret_attachments, sluice_error *err);

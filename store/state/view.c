@@ -8,6 +8,7 @@
  */
 #include "platform/check.h"
 #include "store/state/apply.h"
+#include "store/state/head.h"
 #include "store/state/manifest.h"
 #include "store/state/page.h"
 #include <stdlib.h>
@@ -17,6 +18,10 @@ void st_view_free(st_view *view)
 {
     if (!view)
         return;
+    if (view->shares > 0) {
+        view->shares--;
+        return;
+    }
     for (uint32_t i = 0; i < view->table_count; i++)
         st_table_entry_free(&view->tables[i]);
     free(view->tables);
@@ -328,9 +333,14 @@ sluice_status st_view_load(st_graph *graph, st_log *log, bool refresh, st_view *
     sluice_status status;
     if (refresh)
         PF_TRY(st_log_refresh(log, err));
+    *ret_view = st_head_kept(graph, log);
+    if (*ret_view)
+        return SLUICE_OK;
     PF_TRY(new_view(&view, err));
     PF_GOTO(status, done, load_state(&source, view, st_log_end(log).number, err));
     PF_GOTO(status, done, st_graph_fetch_schema(graph, &view->schema_identity, &view->schema, err));
+    if (!st_graph_has_substitute(graph))
+        st_head_keep(graph, view);
     *ret_view = view;
     view = NULL;
 done:
