@@ -76,6 +76,7 @@ typedef struct st_kept {
 typedef enum st_kept_kind {
     ST_KEPT_RECORDS, /* store/state/commit_edit.c */
     ST_KEPT_HEADS,   /* store/state/head.c */
+    ST_KEPT_READERS, /* store/read/kept_readers.c */
     ST_KEPT_BOARD,   /* coord/board.c */
     ST_KEPT_KINDS
 } st_kept_kind;

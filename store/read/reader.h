@@ -46,6 +46,16 @@ struct st_table_reader {
 sluice_status st_run_key(st_table_reader *reader, st_fragment *fragment, uint32_t batch, const uint32_t *columns,
                          uint32_t count, st_column *ret_columns, const st_column **ret_key, sluice_error *err);
 void st_table_reader_free(st_table_reader *reader);
+void st_table_reader_free_initials(st_table_reader *reader);
+
+/* ---- kept_readers.c ---- */
+
+/* A snapshot's reader at its end: kept with the handle, or freed. */
+void st_reader_keep(st_snapshot *snapshot, st_table_reader *reader);
+/* The kept reader of a table, brought up to the snapshot's state; NULL: there is none that can be. */
+st_table_reader *st_reader_kept(st_snapshot *snapshot, uint64_t table, const st_type_def *type);
+/* A new reader takes over what the kept one has opened of fragments that both list. */
+void st_reader_inherit(st_snapshot *snapshot, st_table_reader *reader);
 /* Finds a row by its id: where the fragment has it, dead or alive. */
 sluice_status st_reader_find_row(st_table_reader *reader, uint64_t row, bool *ret_found, uint32_t *ret_fragment,
                                  uint64_t *ret_position, sluice_error *err);

@@ -198,7 +198,7 @@ void st_snapshot_close(st_snapshot *snapshot)
     if (!snapshot)
         return;
     for (uint32_t i = 0; i < snapshot->reader_count; i++)
-        st_table_reader_free(snapshot->readers[i]);
+        st_reader_keep(snapshot, snapshot->readers[i]);
     free(snapshot->readers);
     unpin(snapshot);
     free(snapshot);

@@ -65,6 +65,14 @@ sluice_status st_run_key(st_table_reader *reader, st_fragment *fragment, uint32_
 
 /* ---- the reader ---- */
 
+void st_table_reader_free_initials(st_table_reader *reader)
+{
+    for (uint32_t i = 0; reader->initials && i < reader->type->property_count; i++)
+        st_column_builder_free(reader->initials[i]);
+    free(reader->initials);
+    reader->initials = NULL;
+}
+
 void st_table_reader_free(st_table_reader *reader)
 {
     if (!reader)
@@ -79,9 +87,7 @@ void st_table_reader_free(st_table_reader *reader)
         }
     }
     free(reader->opened);
-    for (uint32_t i = 0; reader->initials && i < reader->type->property_count; i++)
-        st_column_builder_free(reader->initials[i]);
-    free(reader->initials);
+    st_table_reader_free_initials(reader);
     st_table_list_free(&reader->list);
     free(reader);
 }
@@ -91,6 +97,9 @@ static sluice_status reader_new(st_snapshot *snapshot, uint64_t table, st_table_
     const st_type_def *type = st_schema_find_table(snapshot->view->schema, table);
     if (!type)
         return pf_fail(err, SLUICE_NOT_FOUND, "there is no table %llu", (unsigned long long)table);
+    *ret_reader = st_reader_kept(snapshot, table, type);
+    if (*ret_reader)
+        return SLUICE_OK;
     st_table_reader *reader = calloc(1, sizeof(*reader));
     if (!reader)
         return pf_fail_memory(err);
@@ -106,6 +115,7 @@ static sluice_status reader_new(st_snapshot *snapshot, uint64_t table, st_table_
         st_table_reader_free(reader);
         return status;
     }
+    st_reader_inherit(snapshot, reader);
     *ret_reader = reader;
     return SLUICE_OK;
 }

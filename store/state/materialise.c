@@ -8,12 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void st_table_list_free(st_table_list *list)
+void st_table_list_cut(st_table_list *list, uint32_t count)
 {
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = count; i < list->count; i++) {
         st_add_free(&list->fragments[i]);
         free(list->dead[i]);
     }
+    list->count = count < list->count ? count : list->count;
+}
+
+void st_table_list_free(st_table_list *list)
+{
+    st_table_list_cut(list, 0);
     free(list->fragments);
     free(list->dead);
     free(list->dead_count);
@@ -95,6 +101,67 @@ static sluice_status flatten(st_list *list, st_table_list *ret_list, sluice_erro
     if (!ret_list->fragments || !ret_list->dead || !ret_list->dead_count)
         return pf_fail_memory(err);
     return st_list_each(list, take_item, &flat, err);
+}
+
+/* ---- extending a list ---- */
+
+static sluice_status make_room(st_table_list *list, uint32_t more, sluice_error *err)
+{
+    size_t room = (size_t)list->count + more + 1;
+    st_edit_add *fragments = realloc(list->fragments, room * sizeof(*fragments));
+    if (fragments)
+        list->fragments = fragments;
+    uint64_t **dead = realloc(list->dead, room * sizeof(*dead));
+    if (dead)
+        list->dead = dead;
+    uint64_t *dead_count = realloc(list->dead_count, room * sizeof(*dead_count));
+    if (dead_count)
+        list->dead_count = dead_count;
+    return fragments && dead && dead_count ? SLUICE_OK : pf_fail_memory(err);
+}
+
+static bool only_adds(const st_edit *edit)
+{
+    return !edit->deletes.present && edit->delete_count == 0 && edit->out_count == 0 && !edit->replace;
+}
+
+static sluice_status extend_by(st_list *shell, const st_bound_edit *bound, st_table_list *list, sluice_error *err)
+{
+    flattening flat = {shell, list};
+    uint64_t next_row = bound->first_row;
+    uint32_t before = list->count;
+    sluice_status status = make_room(list, bound->edit.add_count, err);
+    for (uint32_t i = 0; i < bound->edit.add_count && status == SLUICE_OK; i++) {
+        st_item item = {0};
+        status = st_list_make_item(shell, &bound->edit.adds[i], &bound->commit, &next_row, &item, err);
+        if (status == SLUICE_OK)
+            status = take_item(&flat, &item, err);
+        if (status != SLUICE_OK)
+            st_item_free(&item);
+    }
+    if (status != SLUICE_OK)
+        st_table_list_cut(list, before);
+    return status;
+}
+
+sluice_status st_table_extend(st_graph *graph, uint64_t table, const st_edit_place *places, uint32_t count,
+                              st_table_list *list, bool *ret_extended, sluice_error *err)
+{
+    st_edit_reader reader = {.graph = graph};
+    st_list shell = {.graph = graph, .table = table};
+    sluice_status status = SLUICE_OK;
+    *ret_extended = true;
+    for (uint32_t i = 0; i < count && *ret_extended; i++) {
+        st_bound_edit bound = {0};
+        status = st_edit_reader_read(&reader, &places[i], table, &bound, err);
+        *ret_extended = status == SLUICE_OK && only_adds(&bound.edit);
+        if (*ret_extended)
+            status = extend_by(&shell, &bound, list, err);
+        *ret_extended = *ret_extended && status == SLUICE_OK;
+        st_edit_free(&bound.edit);
+    }
+    st_edit_reader_close(&reader);
+    return status;
 }
 
 /* The list as it stands in a view, as a tree. */

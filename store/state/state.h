@@ -238,7 +238,7 @@ sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation,
  * keeps: nothing is asked of the boundary. */
 sluice_status st_view_load_kept(st_graph *graph, st_log *log, uint64_t generation, st_view **ret_view,
                                 sluice_error *err);
-void st_view_free(st_view *view); /* NULL allowed; the last owner's frees it */
+void st_view_free(st_view *view);                                         /* NULL allowed; the last owner's frees it */
 const st_table_entry *st_view_table(const st_view *view, uint64_t table); /* NULL when absent */
 
 /* Materialises a table: its fragments with ids bound and deletions applied, in order. CORRUPT when pages or edits are
@@ -253,6 +253,12 @@ typedef struct st_table_list {
 sluice_status st_table_materialise(st_graph *graph, const st_view *view, uint64_t table, st_table_list *ret_list,
                                    sluice_error *err);
 void st_table_list_free(st_table_list *list);
+/* Applies edits by their places to a list that stands right before them, as long as they only add fragments;
+ * *ret_extended false: one does more, or failed, and the list ends before it. */
+sluice_status st_table_extend(st_graph *graph, uint64_t table, const st_edit_place *places, uint32_t count,
+                              st_table_list *list, bool *ret_extended, sluice_error *err);
+/* Drops all fragments from `count` on. */
+void st_table_list_cut(st_table_list *list, uint32_t count);
 /* The same list with one more edit applied, as publishing it at `view` would: WRITE_CONFLICT when a substitution does
  * not hold (an outgoing fragment is not listed any more, or a deletion that it applied is gone). */
 sluice_status st_table_try_edit(st_graph *graph, const st_view *view, const st_edit *edit, st_table_list *ret_list,

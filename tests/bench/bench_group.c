@@ -1,7 +1,7 @@
 /*
  * How many small commits a second writers of one pool make on one branch, beside a bare loop of the same kind:
  *
- *   bench_group FOLDER SECONDS RUNS
+ *   bench_group FOLDER SECONDS RUNS [WRITERS]
  *
  * For 1, 4 and 16 processes, alternating: `sluice`, each process one mutation of one row after the other, keys of its
  * own; `bare`, 256-byte records appended to one preallocated file, one process writing and flushing for all that wait
@@ -248,16 +248,20 @@ static void run_bare(const char *folder, shared_state *shared, uint32_t writers,
 
 int main(int argc, char **argv)
 {
-    static const uint32_t sizes[] = {1, 4, 16};
-    if (argc != 4) {
-        (void)fprintf(stderr, "bench_group FOLDER SECONDS RUNS\n");
+    uint32_t sizes[] = {1, 4, 16}, count = 3;
+    if (argc != 4 && argc != 5) {
+        (void)fprintf(stderr, "bench_group FOLDER SECONDS RUNS [WRITERS]\n");
         return 2;
+    }
+    if (argc == 5) {
+        sizes[0] = (uint32_t)strtoul(argv[4], NULL, 10);
+        count = 1;
     }
     shared_state *shared = test_shared(sizeof *shared);
     double seconds = strtod(argv[2], NULL);
     long runs = strtol(argv[3], NULL, 10);
     for (long run = 0; run < runs; run++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (size_t i = 0; i < count; i++) {
             run_sluice(argv[1], shared, sizes[i], seconds);
             run_bare(argv[1], shared, sizes[i], seconds);
         }
