@@ -22,11 +22,11 @@ static sluice_status misses(const co_claim *claim, const st_record *record, cons
     return SLUICE_OK;
 }
 
-static sluice_status meets(const co_claim *claim, const st_record *record, const st_generation *generation,
-                           uint32_t index, bool *ret_meets, co_found *found, sluice_error *err)
+static sluice_status meets(const co_claim *claim, st_judged *judged, uint32_t index, bool *ret_meets, co_found *found,
+                           sluice_error *err)
 {
-    const st_commit *commit = &generation->commits[index];
-    st_changes changes = {0};
+    const st_commit *commit = &judged->generation->commits[index];
+    const st_changes *changes = NULL;
     *ret_meets = false;
     for (uint32_t i = 0; i < commit->edit_count; i++) {
         if (co_read_set_has_whole(claim->reads, commit->edits[i].table)) {
@@ -35,7 +35,7 @@ static sluice_status meets(const co_claim *claim, const st_record *record, const
             found->table = commit->edits[i].table;
             return SLUICE_OK;
         }
-        PF_TRY(misses(claim, record, &commit->edits[i], ret_meets, err));
+        PF_TRY(misses(claim, judged->record, &commit->edits[i], ret_meets, err));
         if (*ret_meets) {
             found->kind = CO_READ_FRAGMENTS;
             found->table = commit->edits[i].table;
@@ -44,11 +44,8 @@ static sluice_status meets(const co_claim *claim, const st_record *record, const
     }
     if (claim->reads->count == 0)
         return SLUICE_OK;
-    PF_TRY(st_generation_changes(claim->graph, record, index, &changes, err));
-    sluice_status status =
-        co_read_set_meets(claim->graph, claim->reads, &changes, ret_meets, &found->kind, &found->table, err);
-    st_changes_free(&changes);
-    return status;
+    PF_TRY(st_judged_changes(claim->graph, judged, index, &changes, err));
+    return co_read_set_meets(claim->graph, claim->reads, changes, ret_meets, &found->kind, &found->table, err);
 }
 
 /* Is this commit mine, or my operation's? CO_HOLDS: neither. */
@@ -79,14 +76,13 @@ static void note(co_found *found, uint64_t generation, uint32_t index, const st_
 static sluice_status judge(const co_claim *claim, uint64_t number, co_finding *finding, co_found *found,
                            sluice_error *err)
 {
-    st_record record = {0};
-    st_generation generation = {0};
+    st_judged judged;
     sluice_status status;
-    PF_GOTO(status, done, st_log_read_lineage(claim->log, number, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    PF_GOTO(status, done, st_judged_open(claim->graph, claim->log, number, &judged, err));
+    const st_generation *generation = judged.generation;
     bool counts = claim->reads && number > claim->verdict;
-    for (uint32_t i = 0; i < generation.commit_count; i++) {
-        const st_commit *commit = &generation.commits[i];
+    for (uint32_t i = 0; i < generation->commit_count; i++) {
+        const st_commit *commit = &generation->commits[i];
         co_finding identity = identify(claim, commit);
         if (identity != CO_HOLDS) {
             *finding = identity;
@@ -96,22 +92,22 @@ static sluice_status judge(const co_claim *claim, uint64_t number, co_finding *f
         if (!counts || *finding != CO_HOLDS)
             continue;
         bool meet = false;
-        if (record.collected || claim->reads->reads_head ||
-            !pf_sha256_equal(&generation.schema_identity, &claim->reads->schema_identity)) {
+        if (judged.record->collected || claim->reads->reads_head ||
+            !pf_sha256_equal(&generation->schema_identity, &claim->reads->schema_identity)) {
             *finding = CO_MOVED;
         } else {
-            PF_GOTO(status, done, meets(claim, &record, &generation, i, &meet, found, err));
+            PF_GOTO(status, done, meets(claim, &judged, i, &meet, found, err));
             if (meet)
                 *finding = CO_MET;
         }
         if (*finding != CO_HOLDS)
             note(found, number, i, commit);
     }
-    if (counts && *finding == CO_HOLDS && !pf_sha256_equal(&generation.schema_identity, &claim->reads->schema_identity))
+    if (counts && *finding == CO_HOLDS &&
+        !pf_sha256_equal(&generation->schema_identity, &claim->reads->schema_identity))
         *finding = CO_MOVED;
 done:
-    st_generation_free(&generation);
-    st_record_free(&record);
+    st_judged_close(&judged);
     return status;
 }
 

@@ -72,17 +72,19 @@ static bool is_known(const shm_publisher *me, const group *taken, uint32_t i)
 
 static sluice_status tell(const shm_publisher *me, const group *taken, bool *ret_all, sluice_error *err)
 {
-    *ret_all = true;
+    uint32_t slots[SHM_WORKERS_MAX], count = 0;
+    bool again[SHM_WORKERS_MAX];
     for (uint32_t i = 0; i < taken->count; i++) {
         const co_member *member = &taken->members[i];
-        if (!is_known(me, taken, i)) {
-            *ret_all = false;
+        if (!is_known(me, taken, i))
             continue;
-        }
         if (!member->again)
             memcpy(shm_publish_answer_of(me, taken->slots[i]), &member->answer, sizeof member->answer);
-        PF_TRY(shm_publish_decide(me, taken->slots[i], member->again, err));
+        slots[count] = taken->slots[i];
+        again[count++] = member->again;
     }
+    *ret_all = count == taken->count;
+    PF_TRY(shm_publish_decide_all(me, slots, again, count, err));
     return PF_FAILPOINT(PUBLISH_AFTER_DECIDE, err);
 }
 

@@ -251,15 +251,24 @@ static void decide(shm_region *region, uint32_t slot, bool again, bool doubtful)
     shm_edit_commit(&edit);
 }
 
-sluice_status shm_publish_decide(const shm_publisher *me, uint32_t slot, bool again, sluice_error *err)
+sluice_status shm_publish_decide_all(const shm_publisher *me, const uint32_t *slots, const bool *again, uint32_t count,
+                                     sluice_error *err)
 {
     PF_TRY(latch_as(me, err));
-    PF_ALWAYS(entry_of(me->region, slot)->taker == shm_token_owner(&me->token));
-    decide(me->region, slot, again, false);
+    for (uint32_t i = 0; i < count; i++) {
+        PF_ALWAYS(entry_of(me->region, slots[i])->taker == shm_token_owner(&me->token));
+        decide(me->region, slots[i], again[i], false);
+    }
     unlatch(me->region);
-    if (slot != me->token.slot)
-        shm_wake(&entry_of(me->region, slot)->sequence);
+    for (uint32_t i = 0; i < count; i++)
+        if (slots[i] != me->token.slot)
+            shm_wake(&entry_of(me->region, slots[i])->sequence);
     return SLUICE_OK;
+}
+
+sluice_status shm_publish_decide(const shm_publisher *me, uint32_t slot, bool again, sluice_error *err)
+{
+    return shm_publish_decide_all(me, &slot, &again, 1, err);
 }
 
 sluice_status shm_publish_resign(const shm_publisher *me, bool doubtful, sluice_error *err)

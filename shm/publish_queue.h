@@ -70,6 +70,10 @@ bool shm_publish_offered(const shm_publisher *me, uint32_t slot, const uint8_t *
 void *shm_publish_answer_of(const shm_publisher *me, uint32_t slot);
 /* Of a taken entry: decided, or (`again`) ready as before. Wakes its owner; without one it is free. */
 sluice_status shm_publish_decide(const shm_publisher *me, uint32_t slot, bool again, sluice_error *err);
+/* The same for `count` of them, one after the other, all before the first owner is woken: who wakes may take the
+ * processor. */
+sluice_status shm_publish_decide_all(const shm_publisher *me, const uint32_t *slots, const bool *again, uint32_t count,
+                                     sluice_error *err);
 /* Gives back whatever it has still taken, leads no more, and wakes the next in line. `doubtful`: what is given back may
  * have been published. */
 sluice_status shm_publish_resign(const shm_publisher *me, bool doubtful, sluice_error *err);

@@ -83,10 +83,15 @@ sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, cons
 /* ---- by place ---- */
 
 #define KEPT_RECORDS 64u             /* of a handle: more than edits stand unfolded behind a list */
-#define KEPT_BYTES   ((size_t)32768) /* of one record at most */
+#define KEPT_BYTES   ((size_t)65536) /* of one record at most */
 
 static void forget(st_edit_record *read)
 {
+    for (uint32_t i = 0; read->changes && i < read->generation.commit_count; i++)
+        if (read->has_changes[i])
+            st_changes_free(&read->changes[i]);
+    free(read->changes);
+    free(read->has_changes);
     st_record_free(&read->record);
     st_generation_free(&read->generation);
     st_attachments_free(&read->attachments);
@@ -125,6 +130,17 @@ void st_edit_reader_close(st_edit_reader *reader)
     forget(&reader->own);
 }
 
+/* Moves what was read to where it is kept, when it is small. */
+static st_edit_record *keep(st_edit_record *read, st_edit_record *kept)
+{
+    if (read->record.manifest_length + read->record.attachments_length > KEPT_BYTES)
+        return read;
+    forget(kept);
+    *kept = *read;
+    *read = (st_edit_record){0};
+    return kept;
+}
+
 /* What a whole record says never changes: a kept one is as good as read again. *ret_read is good until the next call.
  */
 static sluice_status open_place(st_edit_reader *reader, const st_edit_place *place, const st_edit_record **ret_read,
@@ -142,12 +158,7 @@ static sluice_status open_place(st_edit_reader *reader, const st_edit_place *pla
     PF_TRY(st_manifest_decode(&reader->own.record, &reader->own.generation, &reader->own.attachments, err));
     reader->own.incarnation = place->incarnation;
     reader->own.number = place->generation;
-    if (reader->own.record.manifest_length + reader->own.record.attachments_length > KEPT_BYTES)
-        return SLUICE_OK;
-    forget(kept);
-    *kept = reader->own;
-    reader->own = (st_edit_record){0};
-    *ret_read = kept;
+    *ret_read = keep(&reader->own, kept);
     return SLUICE_OK;
 }
 
@@ -232,6 +243,15 @@ static sluice_status everything(st_changes *ret_changes, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* Those of a commit that is there. */
+static sluice_status changes_of(st_graph *graph, const st_record *record, const st_generation *generation,
+                                const st_attachments *attachments, uint32_t commit, st_changes *ret_changes,
+                                sluice_error *err)
+{
+    commit_edits from = {graph, record, attachments, &generation->commits[commit], NULL, NULL};
+    return read_changes(&from, ret_changes, NULL) == SLUICE_OK ? SLUICE_OK : everything(ret_changes, err);
+}
+
 sluice_status st_generation_changes(st_graph *graph, const st_record *record, uint32_t commit, st_changes *ret_changes,
                                     sluice_error *err)
 {
@@ -243,11 +263,73 @@ sluice_status st_generation_changes(st_graph *graph, const st_record *record, ui
         status = pf_fail(err, SLUICE_NOT_FOUND, "generation %llu has no commit %u", (unsigned long long)record->number,
                          (unsigned)commit);
     } else {
-        commit_edits from = {graph, record, &attachments, &generation.commits[commit], NULL, NULL};
-        if (read_changes(&from, ret_changes, NULL) != SLUICE_OK)
-            status = everything(ret_changes, err);
+        status = changes_of(graph, record, &generation, &attachments, commit, ret_changes, err);
     }
     st_generation_free(&generation);
     st_attachments_free(&attachments);
     return status;
+}
+
+/* ---- generations that are judged ---- */
+
+static sluice_status read_judged(st_log *log, uint64_t number, st_edit_record *read, sluice_error *err)
+{
+    PF_TRY(st_log_read_lineage(log, number, &read->record, err));
+    if (read->record.collected)
+        return st_generation_decode(&read->record, &read->generation, err);
+    PF_TRY(st_manifest_decode(&read->record, &read->generation, &read->attachments, err));
+    read->incarnation = st_log_incarnation(log);
+    read->number = number;
+    return SLUICE_OK;
+}
+
+sluice_status st_judged_open(st_graph *graph, st_log *log, uint64_t number, st_judged *ret_judged, sluice_error *err)
+{
+    st_edit_place place = {.incarnation = st_log_incarnation(log), .generation = number};
+    st_edit_record *read = NULL;
+    *ret_judged = (st_judged){0};
+    PF_TRY(place_of(graph, &place, &read, err));
+    if (!is_it(read, &place)) {
+        ret_judged->own_ = calloc(1, sizeof(*ret_judged->own_));
+        if (!ret_judged->own_)
+            return pf_fail_memory(err);
+        PF_TRY(read_judged(log, number, ret_judged->own_, err));
+        read = ret_judged->own_->record.collected ? ret_judged->own_ : keep(ret_judged->own_, read);
+    }
+    ret_judged->read_ = read;
+    ret_judged->record = &read->record;
+    ret_judged->generation = &read->generation;
+    return SLUICE_OK;
+}
+
+sluice_status st_judged_changes(st_graph *graph, st_judged *judged, uint32_t commit, const st_changes **ret_changes,
+                                sluice_error *err)
+{
+    st_edit_record *read = judged->read_;
+    PF_ASSERT(!read->record.collected && commit < read->generation.commit_count);
+    if (!read->changes) {
+        read->has_changes = calloc((size_t)read->generation.commit_count + 1, sizeof(*read->has_changes));
+        st_changes *changes = calloc((size_t)read->generation.commit_count + 1, sizeof(*changes));
+        if (!read->has_changes || !changes) {
+            free(read->has_changes);
+            free(changes);
+            read->has_changes = NULL;
+            return pf_fail_memory(err);
+        }
+        read->changes = changes;
+    }
+    if (!read->has_changes[commit])
+        PF_TRY(changes_of(graph, &read->record, &read->generation, &read->attachments, commit, &read->changes[commit],
+                          err));
+    read->has_changes[commit] = true;
+    *ret_changes = &read->changes[commit];
+    return SLUICE_OK;
+}
+
+void st_judged_close(st_judged *judged)
+{
+    if (judged->own_)
+        forget(judged->own_);
+    free(judged->own_);
+    *judged = (st_judged){0};
 }

@@ -5,6 +5,7 @@
 #ifndef STORE_STATE_COMMIT_EDIT_H
 #define STORE_STATE_COMMIT_EDIT_H
 
+#include "store/state/change.h"
 #include "store/state/list.h"
 #include "store/state/manifest.h"
 
@@ -13,6 +14,8 @@ typedef struct st_edit_record {   /* a generation, as read and decoded */
     st_record record;
     st_generation generation;
     st_attachments attachments;
+    st_changes *changes; /* per commit, once asked for; NULL: none was */
+    bool *has_changes;
 } st_edit_record;
 
 typedef struct st_edit_reader {
