@@ -69,6 +69,7 @@
 #define HOST_PATIENCE_MS     600000 /* maintenance waits so long for places that others want, too */
 #define HOST_HTTP_MAX        64u    /* requests at a time */
 #define HOST_SAMPLES         150u   /* that are kept */
+#define HOST_RECENT          30u    /* steps that `status` tells */
 #define HOST_SAMPLE_MS       2000
 #define HOST_GATES_SHOWN     64u  /* of a graph */
 #define HOST_EXITS           131u /* exit statuses that are counted */
@@ -357,7 +358,8 @@ typedef struct host_runner_view {
 } host_runner_view;
 
 /* The members of the answer to `status`, of what this client may know. */
-void host_status_put(st_json *json, const host_server *host, const host_client *client);
+/* `detail`: also their last minutes, processes and gates. */
+void host_status_put(st_json *json, const host_server *host, const host_client *client, bool detail);
 bool host_runner_look(const host_server *host, uint32_t number, int64_t now, host_runner_view *ret_view);
 const char *host_graph_state(const host_graph *graph, int64_t now);
 uint64_t host_graph_conflicts(const host_graph *graph);
@@ -401,8 +403,9 @@ const char *host_state_name(const host_job *job);
 /* ---- samples.c ---- */
 
 void host_samples_tick(host_server *host, int64_t now);
-/* The sum of the graphs (`only` NULL: all) in step `number` of HOST_SAMPLES, 0 the oldest. */
-void host_sample_get(const host_server *host, const host_graph *only, uint32_t number, host_sample *ret_sample);
+/* The sum of the graphs (`only` NULL: all) over `count` steps from `number` of HOST_SAMPLES on, 0 the oldest. */
+void host_sample_get(const host_server *host, const host_graph *only, uint32_t number, uint32_t count,
+                     host_sample *ret_sample);
 /* How long that share of its jobs took at most, about; 0 without any. */
 double host_sample_seconds(const host_sample *sample, double share);
 

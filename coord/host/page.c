@@ -92,7 +92,7 @@ static void put_plots(pf_buffer *page, const host_server *host, const host_graph
     jobs = (host_plot){.title = "Jobs", .unit = "", .lines = 2, .names = {"running", "waiting"}};
     syncs = (host_plot){.title = "Syncs", .unit = "/s", .lines = 2, .names = {"", "conflicts"}};
     for (uint32_t i = 0; i < HOST_SAMPLES; i++) {
-        host_sample_get(host, only, i, &sample);
+        host_sample_get(host, only, i, 1, &sample);
         commits.values[0][i] = sample.commits / STEP_S;
         latency.values[0][i] = host_sample_seconds(&sample, 0.5) * 1000;
         latency.values[1][i] = host_sample_seconds(&sample, 0.95) * 1000;

@@ -586,7 +586,7 @@ static void status_of(const rpc_request *request)
     begin(&json, request->client, &request->id);
     st_json_name(&json, "result");
     st_json_object(&json);
-    host_status_put(&json, host, request->client);
+    host_status_put(&json, host, request->client, is_true(request, "detail", false));
     st_json_object_end(&json);
     end(request->host, request->client, &json);
 }

@@ -35,21 +35,27 @@ void host_samples_tick(host_server *host, int64_t now)
         sample_graph(graph, host->sample_at);
 }
 
-void host_sample_get(const host_server *host, const host_graph *only, uint32_t number, host_sample *ret_sample)
+static void add(host_sample *to, const host_sample *sample)
 {
-    uint32_t at = (host->sample_at + 1 + number) % HOST_SAMPLES;
+    to->commits += sample->commits;
+    to->conflicts += sample->conflicts;
+    to->syncs += sample->syncs;
+    to->queued += sample->queued;
+    to->running += sample->running;
+    for (unsigned i = 0; i <= HOST_SECONDS_BUCKETS; i++)
+        to->took[i] += sample->took[i];
+}
+
+void host_sample_get(const host_server *host, const host_graph *only, uint32_t number, uint32_t count,
+                     host_sample *ret_sample)
+{
     *ret_sample = (host_sample){0};
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
-        const host_sample *sample = &graph->samples[at];
-        if (only && graph != only)
-            continue;
-        ret_sample->commits += sample->commits;
-        ret_sample->conflicts += sample->conflicts;
-        ret_sample->syncs += sample->syncs;
-        ret_sample->queued += sample->queued;
-        ret_sample->running += sample->running;
-        for (unsigned i = 0; i <= HOST_SECONDS_BUCKETS; i++)
-            ret_sample->took[i] += sample->took[i];
+    for (uint32_t i = number; i < number + count; i++) {
+        uint32_t at = (host->sample_at + 1 + i) % HOST_SAMPLES;
+        if (only)
+            add(ret_sample, &only->samples[at]);
+        for (const host_graph *graph = only ? NULL : host->graphs; graph; graph = graph->next)
+            add(ret_sample, &graph->samples[at]);
     }
 }
 

@@ -74,7 +74,23 @@ static void put_maintenance(st_json *json, const host_graph *graph, int64_t now)
     st_json_object_end(json);
 }
 
-static void put_graph(st_json *json, const host_graph *graph, int64_t now)
+/* In so many steps over the time that is kept, the oldest first. */
+static void put_recent(st_json *json, const host_server *host, const host_graph *graph)
+{
+    host_sample sample;
+    uint32_t step = HOST_SAMPLES / HOST_RECENT;
+    for (unsigned slow = 0; slow < 2; slow++) {
+        st_json_name(json, slow ? "recent_milliseconds" : "recent_commits");
+        st_json_array(json);
+        for (uint32_t i = 0; i < HOST_RECENT; i++) {
+            host_sample_get(host, graph, i * step, step, &sample);
+            st_json_unsigned(json, slow ? (uint64_t)(host_sample_seconds(&sample, 0.95) * 1000) : sample.commits);
+        }
+        st_json_array_end(json);
+    }
+}
+
+static void put_graph(st_json *json, const host_server *host, const host_graph *graph, int64_t now, bool detail)
 {
     double mean = graph->took.count ? graph->took.sum * 1e6 / (double)graph->took.count : 0;
     st_json_object(json);
@@ -100,6 +116,8 @@ static void put_graph(st_json *json, const host_graph *graph, int64_t now)
     st_json_name(json, "seconds_mean");
     st_json_double(json, (double)(int64_t)mean / 1e6);
     put_maintenance(json, graph, now);
+    if (detail)
+        put_recent(json, host, graph);
     st_json_object_end(json);
 }
 
@@ -168,24 +186,10 @@ static void put_process(st_json *json, const host_runner_view *view)
 
 /* ---- the whole ---- */
 
-void host_status_put(st_json *json, const host_server *host, const host_client *client)
+/* Costs more than the rest: memory is asked of the kernel, the tables of gates are gone through. */
+static void put_detail(st_json *json, const host_server *host, const host_client *client, int64_t now)
 {
-    int64_t now = pf_monotonic_ns();
     host_runner_view view;
-    put_text(json, "version", SLUICE_VERSION);
-    put_number(json, "pid", (uint64_t)pf_pid());
-    put_text(json, "state", host->draining ? "draining" : "serving");
-    put_seconds(json, "seconds", now - host->began_ns);
-    put_number(json, "workers", host->config.workers);
-    put_number(json, "workers_busy", host->used[HOST_SMALL] + host->used[HOST_POOL]);
-    put_number(json, "connections", host->client_count);
-    st_json_name(json, "graphs");
-    st_json_array(json);
-    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
-        if (host_may_use(client, graph))
-            put_graph(json, graph, now);
-    }
-    st_json_array_end(json);
     st_json_name(json, "processes");
     st_json_array(json);
     for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
@@ -201,4 +205,25 @@ void host_status_put(st_json *json, const host_server *host, const host_client *
             put_gates(json, graph);
     }
     st_json_array_end(json);
+}
+
+void host_status_put(st_json *json, const host_server *host, const host_client *client, bool detail)
+{
+    int64_t now = pf_monotonic_ns();
+    put_text(json, "version", SLUICE_VERSION);
+    put_number(json, "pid", (uint64_t)pf_pid());
+    put_text(json, "state", host->draining ? "draining" : "serving");
+    put_seconds(json, "seconds", now - host->began_ns);
+    put_number(json, "workers", host->config.workers);
+    put_number(json, "workers_busy", host->used[HOST_SMALL] + host->used[HOST_POOL]);
+    put_number(json, "connections", host->client_count);
+    st_json_name(json, "graphs");
+    st_json_array(json);
+    for (const host_graph *graph = host->graphs; graph; graph = graph->next) {
+        if (host_may_use(client, graph))
+            put_graph(json, host, graph, now, detail);
+    }
+    st_json_array_end(json);
+    if (detail)
+        put_detail(json, host, client, now);
 }

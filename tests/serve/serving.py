@@ -100,9 +100,9 @@ class ServeTest(ProgramTest):
     def connect(self):
         return Connection(self.socket_path)
 
-    def status(self):
+    def status(self, **more):
         connection = self.connect()
-        answer = connection.ask("status")["result"]
+        answer = connection.ask("status", **more)["result"]
         connection.close()
         return answer
 

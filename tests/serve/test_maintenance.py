@@ -93,7 +93,7 @@ class Maintenance(ServeTest):
         self.load(2)
         self.start_serving({**OFTEN, "optimize": {"fragments": 2}}, failpoint="maintain.after_list=stop@1")
         worker = self.stopped()
-        job = [process for process in self.status()["processes"] if process["command"] == "optimize"][0]
+        job = [process for process in self.status(detail=True)["processes"] if process["command"] == "optimize"][0]
         os.kill(job["pid"], signal.SIGKILL)
         self.until("it has failed", lambda: self.maintenance()["optimize"]["failed"] >= 1)
         self.assertNotEqual(self.graph_status("G")["state"], "crash-loop")

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """What a supervisor shows of itself: metrics, health, the page, top; and what its processes are held back from."""
 
+import fcntl
 import os
+import pty
 import signal
 import socket
+import struct
+import termios
 import unittest
 
 from serve import prometheus
@@ -81,6 +85,35 @@ class Observed(ServeTest):
         self.assertIn("of 2 workers busy", lines[0])
         self.assertEqual([line.split()[:6] for line in lines[3:5]],
                          [["1", "G", "idle", "0", "0", "1"], ["2", "H", "idle", "0", "0", "0"]])
+        self.end()
+
+    def test_top_fits_the_terminal(self):
+        self.configure({"path": "G", "name": "ä" * 30 + "x" * 30}, "H")
+        self.serve()
+        self.say(self.mutate(insert(1)))
+        for width, there, missing in ((60, ("failed",), ("commits", "maintenance")), (80, ("commits", "seconds_mean"), ("refused",)),
+                                      (160, ("maintenance", "conflicts"), ())):
+            near, far = pty.openpty()
+            fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+            process = self.start("top", "-n", "1", "--socket", self.socket_path, stdout=far, stderr=far)
+            os.close(far)
+            text = b""
+            try:
+                while more := os.read(near, 65536):
+                    text += more
+            except OSError:
+                pass  # its end
+            os.close(near)
+            self.assertEqual(process.wait(), 0)
+            screen = text.decode().replace("\r", "")
+            self.assertTrue(screen.startswith("\033[H\033[J"))
+            lines = screen[6:].split("\n")
+            table = lines[2:5]
+            for name in there:
+                self.assertIn(name, table[0])
+            for name in missing:
+                self.assertNotIn(name, table[0])
+            self.assertLessEqual(max(map(len, table)), width)
         self.end()
 
     def test_a_process_at_work_is_held_to_its_graph(self):

@@ -204,9 +204,9 @@ class PageTest(ServeTest):
         body = self.get("/")[2]
         self.assertRegex(body, r'<td class="state busy">busy</td><td>mutate</td><td>gates</td>')
         self.assertRegex(body, r'<td>table</td><td class="n">\d+</td><td class="n">\d+</td><td class="state busy">(shared|exclusive)</td>')
-        view = [p for p in self.status()["processes"] if p["pid"] == runner][0]
+        view = [p for p in self.status(detail=True)["processes"] if p["pid"] == runner][0]
         self.assertEqual((view["state"], view["command"], view["stage"], view["graph"]), ("busy", "mutate", "gates", 1))
-        self.assertIn("table", [gate["gate"] for gate in self.status()["gates"]])
+        self.assertIn("table", [gate["gate"] for gate in self.status(detail=True)["gates"]])
         os.kill(runner, signal.SIGCONT)
         self.assertEqual(self.say(client).code, 0)
         self.assertIn("No gate is held.", self.get("/")[2])
