@@ -66,7 +66,8 @@ static sluice_status run_verify(cli_run *run, sluice_error *err)
             st_graph_verify(graph, cli_option_value(run, VERIFY_QUICK)->given, note_problem, &state, &checked, err));
     PF_GOTO(status, done, print_verdict(&state, checked, err));
     if (state.problems > 0) {
-        status = pf_fail(err, SLUICE_CORRUPT, "%llu problems were found", (unsigned long long)state.problems);
+        status = pf_fail(err, SLUICE_CORRUPT, "%llu problem%s found", (unsigned long long)state.problems,
+                         state.problems == 1 ? " was" : "s were");
         pf_hint(err, "what is damaged is named on standard output; commands that need it refuse to answer from it");
     }
 done:

@@ -52,10 +52,10 @@ static sluice_status print_report(cli_run *run, const pf_id *graph, const co_bac
         cli_size_text(report->bytes, copied);
         cli_size_text(report->reused_bytes, reused);
         return cli_print(
-            run, err, "%s %u branches: copied %llu files, %s; %llu files, %s were there; removed %llu files; %.1f s\n",
-            report->first ? "backed up" : "brought up to date", report->branches, (unsigned long long)report->files,
-            copied, (unsigned long long)report->reused_files, reused, (unsigned long long)report->removed_files,
-            seconds);
+            run, err, "%s %u %s: copied %llu files, %s; %llu files, %s were there; removed %llu files; %.1f s\n",
+            report->first ? "backed up" : "brought up to date", report->branches,
+            report->branches == 1 ? "branch" : "branches", (unsigned long long)report->files, copied,
+            (unsigned long long)report->reused_files, reused, (unsigned long long)report->removed_files, seconds);
     }
     cli_json document;
     cli_json_begin(&document);

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRANCH_FROM, BRANCH_AT, BRANCH_IF_HEAD, BRANCH_OP_ID, BRANCH_OPTIONS };
+enum { BRANCH_FROM, BRANCH_AT, BRANCH_IF_HEAD, BRANCH_DRY_RUN, BRANCH_OP_ID, BRANCH_OPTIONS };
 static const cli_option branch_options[BRANCH_OPTIONS] = {
     [BRANCH_FROM] = {"from", 0, CLI_TEXT, "B",
                      "create: the branch, commit of any branch, or checkpoint to begin at (default: main)"},
     [BRANCH_AT] = {"at", 0, CLI_TEXT, "PLACE", "create: a commit or generation of that branch (default: its head)"},
     [BRANCH_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "delete: only if this is the head of the branch"},
+    [BRANCH_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "delete: say what would go, and change nothing"},
     [BRANCH_OP_ID] = {"op-id", 0, CLI_ID, "UUID", "the same id with the same request gives the first result"},
 };
 
@@ -59,6 +60,8 @@ static sluice_status print_receipt(cli_run *run, const char *did, const co_branc
     } else {
         st_json_null(json);
     }
+    st_json_name(json, "dry_run");
+    st_json_bool(json, request->dry_run);
     st_json_name(json, "repeated");
     st_json_bool(json, receipt->repeated);
     st_json_name(json, "operation_id");
@@ -74,6 +77,7 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
                                  .from = cli_text_or(run, BRANCH_FROM, NULL),
                                  .at = cli_text_or(run, BRANCH_AT, NULL),
                                  .if_head = cli_option_value(run, BRANCH_IF_HEAD)->id,
+                                 .dry_run = cli_option_value(run, BRANCH_DRY_RUN)->given,
                                  .operation = operation->given ? operation->id : pf_id_new(),
                                  .operation_given = operation->given};
     co_branch_receipt receipt;
@@ -83,8 +87,12 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     status =
         creates ? co_branch_create(graph, &request, &receipt, err) : co_branch_delete(graph, &request, &receipt, err);
     if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
-        status = print_receipt(run, creates ? "created" : "deleted", &request, &receipt, err);
-        if (status != SLUICE_OK && err)
+        status = print_receipt(run,
+                               creates           ? "created"
+                               : request.dry_run ? "would delete"
+                                                 : "deleted",
+                               &request, &receipt, err);
+        if (status != SLUICE_OK && !request.dry_run && err)
             err->committed = err->acknowledged = SLUICE_TRUE;
     }
 done:
@@ -96,8 +104,8 @@ static sluice_status run_create(cli_run *run, sluice_error *err)
 {
     if (run->arguments.operand_count != 3)
         return usage(err, "branch create takes a graph and a name", "create GRAPH NAME [--from B]");
-    if (cli_option_value(run, BRANCH_IF_HEAD)->given)
-        return usage(err, "--if-head is for deleting", "create GRAPH NAME [--from B]");
+    if (cli_option_value(run, BRANCH_IF_HEAD)->given || cli_option_value(run, BRANCH_DRY_RUN)->given)
+        return usage(err, "--if-head and --dry-run are for deleting", "create GRAPH NAME [--from B]");
     return change(run, true, err);
 }
 

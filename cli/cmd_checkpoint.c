@@ -6,11 +6,12 @@
 #include "coord/checkpoint.h"
 #include <string.h>
 
-enum { CHECKPOINT_BRANCH, CHECKPOINT_AT, CHECKPOINT_OP_ID, CHECKPOINT_OPTIONS };
+enum { CHECKPOINT_BRANCH, CHECKPOINT_AT, CHECKPOINT_DRY_RUN, CHECKPOINT_OP_ID, CHECKPOINT_OPTIONS };
 static const cli_option checkpoint_options[CHECKPOINT_OPTIONS] = {
     [CHECKPOINT_BRANCH] = {"branch", 0, CLI_TEXT, "B", "create: the branch whose commit gets the name (default: main)"},
     [CHECKPOINT_AT] = {"at", 0, CLI_TEXT, "PLACE",
                        "create: a commit id, generation number, time or checkpoint (default: the head)"},
+    [CHECKPOINT_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "delete: say what would go, and change nothing"},
     [CHECKPOINT_OP_ID] = {"op-id", 0, CLI_ID, "UUID", "the same id with the same request gives the first result"},
 };
 
@@ -45,6 +46,8 @@ static sluice_status print_receipt(cli_run *run, const char *did, const co_check
     st_json_name(json, "index");
     st_json_unsigned(json, receipt->index);
     st_json_object_end(json);
+    st_json_name(json, "dry_run");
+    st_json_bool(json, request->dry_run);
     st_json_name(json, "repeated");
     st_json_bool(json, receipt->repeated);
     st_json_name(json, "operation_id");
@@ -58,6 +61,7 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     const cli_value *operation = cli_option_value(run, CHECKPOINT_OP_ID);
     co_checkpoint_request request = {.branch = cli_text_or(run, CHECKPOINT_BRANCH, NULL),
                                      .at = cli_text_or(run, CHECKPOINT_AT, NULL),
+                                     .dry_run = cli_option_value(run, CHECKPOINT_DRY_RUN)->given,
                                      .operation = operation->given ? operation->id : pf_id_new(),
                                      .operation_given = operation->given};
     co_checkpoint_receipt receipt = {0};
@@ -66,6 +70,8 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     if (run->arguments.operand_count != 3)
         return usage(err, "a graph and a name are wanted",
                      creates ? "create GRAPH NAME [--branch B] [--at PLACE]" : "delete GRAPH NAME");
+    if (creates && request.dry_run)
+        return usage(err, "--dry-run is for deleting", "create GRAPH NAME [--branch B] [--at PLACE]");
     if (!creates && (request.branch || request.at))
         return usage(err, "--branch and --at are for creating", "delete GRAPH NAME");
     request.name = run->arguments.operands[2];
@@ -73,8 +79,12 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     status = creates ? co_checkpoint_create(graph, &request, &receipt, err)
                      : co_checkpoint_delete(graph, &request, &receipt, err);
     if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
-        status = print_receipt(run, creates ? "created" : "deleted", &request, &receipt, err);
-        if (status != SLUICE_OK && err)
+        status = print_receipt(run,
+                               creates           ? "created"
+                               : request.dry_run ? "would delete"
+                                                 : "deleted",
+                               &request, &receipt, err);
+        if (status != SLUICE_OK && !request.dry_run && err)
             err->committed = err->acknowledged = SLUICE_TRUE;
     }
 done:

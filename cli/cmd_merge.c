@@ -12,6 +12,7 @@ enum {
     MERGE_INTO,
     MERGE_ON_CONFLICT,
     MERGE_DELETE_SOURCE,
+    MERGE_DRY_RUN,
     MERGE_MEMORY,
     MERGE_OP_ID,
     MERGE_IF_HEAD,
@@ -25,6 +26,7 @@ static const cli_option merge_options[MERGE_OPTIONS] = {
          "where both changed one object: list it and fail, or take the object as it is here, or there"},
     [MERGE_DELETE_SOURCE] = {"delete-source", 0, CLI_FLAG, NULL,
                              "delete the merged branch, if nobody wrote to it since"},
+    [MERGE_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say what would come of it, and change nothing"},
     [MERGE_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE", "bound for the memory (default: half of what there is)"},
     [MERGE_OP_ID] = {"op-id", 0, CLI_ID, "UUID", "the same id with the same request gives the first result"},
     [MERGE_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch to merge into"},
@@ -127,11 +129,13 @@ static sluice_status print_document(cli_run *run, const co_merge_result *result,
     st_json_unsigned(json, result->updated);
     st_json_name(json, "deleted");
     st_json_unsigned(json, result->deleted);
-    if (cli_option_value(run, MERGE_DELETE_SOURCE)->given) {
+    if (cli_option_value(run, MERGE_DELETE_SOURCE)->given && !cli_option_value(run, MERGE_DRY_RUN)->given) {
         st_json_name(json, "branch_deleted");
         st_json_bool(json, result->branch_deleted);
         put_text(json, "reason", result->branch_deleted ? NULL : result->not_deleted);
     }
+    st_json_name(json, "dry_run");
+    st_json_bool(json, cli_option_value(run, MERGE_DRY_RUN)->given);
     st_json_name(json, "repeated");
     st_json_bool(json, result->receipt.repeated);
     put_id(json, "operation_id", &result->receipt.operation);
@@ -151,6 +155,10 @@ static sluice_status print_lines(cli_run *run, const co_merge_result *result, sl
                          (unsigned long long)result->inserted, (unsigned long long)result->updated,
                          (unsigned long long)result->deleted, id, (unsigned long long)result->receipt.generation,
                          into));
+    if (cli_option_value(run, MERGE_DRY_RUN)->given)
+        return cli_print(run, err, ": would insert %llu, update %llu, delete %llu\ndry run: nothing was changed\n",
+                         (unsigned long long)result->inserted, (unsigned long long)result->updated,
+                         (unsigned long long)result->deleted);
     PF_TRY(cli_print(run, err, "\n"));
     if (!cli_option_value(run, MERGE_DELETE_SOURCE)->given)
         return SLUICE_OK;
@@ -185,7 +193,8 @@ static sluice_status run_merge(cli_run *run, sluice_error *err)
                                 .delete_source = cli_option_value(run, MERGE_DELETE_SOURCE)->given,
                                 .operation = cli_option_value(run, MERGE_OP_ID)->id,
                                 .if_head = cli_option_value(run, MERGE_IF_HEAD)->id,
-                                .message = cli_text_or(run, MERGE_MESSAGE, NULL)};
+                                .message = cli_text_or(run, MERGE_MESSAGE, NULL),
+                                .dry_run = cli_option_value(run, MERGE_DRY_RUN)->given};
     co_merge_result result = {0};
     st_graph *graph = NULL;
     wk_executor executor = {.workers = 1, .epoch = pf_id_new()};

@@ -5,10 +5,11 @@
 #include "cli/receipt.h"
 #include "coord/revert.h"
 
-enum { REVERT_TO, REVERT_BRANCH, REVERT_OP_ID, REVERT_IF_HEAD, REVERT_MESSAGE, REVERT_OPTIONS };
+enum { REVERT_TO, REVERT_BRANCH, REVERT_DRY_RUN, REVERT_OP_ID, REVERT_IF_HEAD, REVERT_MESSAGE, REVERT_OPTIONS };
 static const cli_option revert_options[REVERT_OPTIONS] = {
     [REVERT_TO] = {"to", 0, CLI_TEXT, "PLACE", "a commit id, generation number, time or checkpoint: wanted"},
     [REVERT_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to change (default: main)"},
+    [REVERT_DRY_RUN] = {"dry-run", 0, CLI_FLAG, NULL, "say how much would change, and change nothing"},
     [REVERT_OP_ID] = {"op-id", 0, CLI_ID, "UUID",
                       "the same id with the same content gives the first result and changes nothing"},
     [REVERT_IF_HEAD] = {"if-head", 0, CLI_ID, "COMMIT", "only if this is the head of the branch"},
@@ -19,10 +20,13 @@ static sluice_status print_result(cli_run *run, const co_receipt *receipt, sluic
 {
     const char *branch = cli_text_or(run, REVERT_BRANCH, NULL);
     if (!run->arguments.json) {
-        if (receipt->committed)
+        bool dry = cli_option_value(run, REVERT_DRY_RUN)->given;
+        if (receipt->committed || dry)
             PF_TRY(cli_print(run, err, "inserted %llu, updated %llu, deleted %llu\n",
                              (unsigned long long)receipt->inserted, (unsigned long long)receipt->updated,
                              (unsigned long long)receipt->deleted));
+        if (dry)
+            return cli_print(run, err, "dry run: nothing was changed\n");
         PF_TRY(cli_print_receipt(run, receipt, branch, err));
         return cli_print(run, err, "\n");
     }
@@ -37,6 +41,8 @@ static sluice_status print_result(cli_run *run, const co_receipt *receipt, sluic
     st_json_unsigned(json, receipt->updated);
     st_json_name(json, "deleted");
     st_json_unsigned(json, receipt->deleted);
+    st_json_name(json, "dry_run");
+    st_json_bool(json, cli_option_value(run, REVERT_DRY_RUN)->given);
     st_json_name(json, "repeated");
     st_json_bool(json, receipt->repeated);
     st_json_name(json, "operation_id");
@@ -53,7 +59,8 @@ static sluice_status run_revert(cli_run *run, sluice_error *err)
                                  .operation = operation->given ? operation->id : pf_id_new(),
                                  .operation_given = operation->given,
                                  .if_head = cli_option_value(run, REVERT_IF_HEAD)->id,
-                                 .message = cli_text_or(run, REVERT_MESSAGE, NULL)};
+                                 .message = cli_text_or(run, REVERT_MESSAGE, NULL),
+                                 .dry_run = cli_option_value(run, REVERT_DRY_RUN)->given};
     st_graph *graph = NULL;
     co_receipt receipt = {0};
     sluice_status status;

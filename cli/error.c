@@ -40,24 +40,6 @@ static const char *truth_word(sluice_truth truth)
     return truth == SLUICE_TRUE ? "yes" : truth == SLUICE_FALSE ? "no" : "unknown";
 }
 
-void cli_print_error(const sluice_error *error)
-{
-    char suffix[64];
-    const char *text = error->text[0] ? error->text : error->message;
-    (void)snprintf(suffix, sizeof suffix, " (%s)", sluice_status_name(error->code));
-    print_line("sluice: ", text, suffix);
-    if (error->hint[0])
-        print_line("hint: ", error->hint, "");
-    if (error->operation_id[0]) {
-        char line[160];
-        (void)snprintf(line, sizeof line, "%s: committed: %s%s%s%s", error->operation_id, truth_word(error->committed),
-                       error->committed == SLUICE_TRUE && error->acknowledged != SLUICE_TRUE ? ", not acknowledged"
-                                                                                             : "",
-                       error->commit_id[0] ? ", commit " : "", error->commit_id);
-        print_line("operation ", line, "");
-    }
-}
-
 /* What to do about a code, without a word of the user's. */
 static const char *safe_hint(const sluice_error *error)
 {
@@ -74,6 +56,26 @@ static const char *safe_hint(const sluice_error *error)
         break;
     }
     return NULL;
+}
+
+void cli_print_error(const sluice_error *error)
+{
+    char suffix[64];
+    const char *text = error->text[0] ? error->text : error->message;
+    (void)snprintf(suffix, sizeof suffix, " (%s)", sluice_status_name(error->code));
+    print_line("sluice: ", text, suffix);
+    if (error->hint[0])
+        print_line("hint: ", error->hint, "");
+    else if (sluice_status_action(error->code) != SLUICE_ACTION_FIX && safe_hint(error))
+        print_line("hint: ", safe_hint(error), "");
+    if (error->operation_id[0]) {
+        char line[160];
+        (void)snprintf(line, sizeof line, "%s: committed: %s%s%s%s", error->operation_id, truth_word(error->committed),
+                       error->committed == SLUICE_TRUE && error->acknowledged != SLUICE_TRUE ? ", not acknowledged"
+                                                                                             : "",
+                       error->commit_id[0] ? ", commit " : "", error->commit_id);
+        print_line("operation ", line, "");
+    }
 }
 
 static void put_truth(st_json *json, const char *name, sluice_truth truth)

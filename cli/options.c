@@ -124,8 +124,8 @@ static sluice_status parse_value(const cli_option *option, const char *text, cli
     }
     if (good)
         return SLUICE_OK;
-    pf_fail_private(err, SLUICE_USAGE, "the value of an option is not understood", "--%s: \"%s\" is not %s%s",
-                    option->name ? option->name : "n", text,
+    pf_fail_private(err, SLUICE_USAGE, "the value of an option is not understood", "%s%s: \"%s\" is not %s%s",
+                    option->name ? "--" : "-", option->name ? option->name : "n", text,
                     option->kind == CLI_NUMBER   ? "a number"
                     : option->kind == CLI_SIZE   ? "a size such as 512M"
                     : option->kind == CLI_ID     ? "a UUID"

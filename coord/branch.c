@@ -70,7 +70,7 @@ sluice_status co_receipt_look_up(st_graph *graph, const pf_id *operation, bool g
     if (receipt)
         *ret_receipt = *receipt;
     if (receipt && given && !pf_sha256_equal(&receipt->request, request))
-        status = pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+        status = co_fail_other_request(err);
     else if (!receipt && given && has_expired(&control, operation)) {
         status = pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT,
                          "this operation id is older than the receipts kept: expired, its outcome is unknown");

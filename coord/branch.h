@@ -18,6 +18,7 @@ typedef struct co_branch_request {
     const char *from;     /* create: a branch, a commit of any branch, or a checkpoint; NULL: main */
     const char *at;       /* create: a place on that branch; NULL: its head */
     pf_id if_head;        /* delete: only if this is its head; nil: whatever it is */
+    bool dry_run;         /* delete: only look */
     pf_id operation;      /* never nil */
     bool operation_given; /* by --op-id: an exact retry gets the first result */
     pf_sha256 request;    /* create, as part of another request: that one's digest; zero: this one's own */

@@ -97,6 +97,20 @@ static bool is_damage(sluice_status status)
     return status == SLUICE_CORRUPT || status == SLUICE_NOT_FOUND || status == SLUICE_UNSUPPORTED_FORMAT;
 }
 
+static void note_head(deletion *del, const st_view *head)
+{
+    del->receipt.commit = head->head;
+    del->receipt.generation = head->generation;
+    del->receipt.index = head->index;
+}
+
+static sluice_status check_head(const deletion *del, sluice_error *err)
+{
+    if (!pf_id_is_nil(&del->request->if_head) && !pf_id_equal(&del->request->if_head, &del->receipt.commit))
+        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than its deletion is conditional on");
+    return SLUICE_OK;
+}
+
 /* Its records are complete and durable before its name goes: others may lead into them. Fills the answer. */
 static sluice_status complete_log(deletion *del, uint64_t incarnation, sluice_error *err)
 {
@@ -111,18 +125,14 @@ static sluice_status complete_log(deletion *del, uint64_t incarnation, sluice_er
     if (status == SLUICE_OK)
         status = st_view_load(del->graph, log, false, &head, &local);
     if (status == SLUICE_OK) {
-        del->receipt.commit = head->head;
-        del->receipt.generation = head->generation;
-        del->receipt.index = head->index;
+        note_head(del, head);
         st_view_free(head);
     } else if (!is_damage(status)) {
         if (err)
             *err = local;
         return status;
     }
-    if (!pf_id_is_nil(&del->request->if_head) && !pf_id_equal(&del->request->if_head, &del->receipt.commit))
-        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch has another head than its deletion is conditional on");
-    return SLUICE_OK;
+    return check_head(del, err);
 }
 
 static bool is_damaged(const deletion *del, uint64_t incarnation)
@@ -235,6 +245,29 @@ static sluice_status find_branch(const deletion *del, uint64_t *ret_incarnation,
     return SLUICE_USAGE;
 }
 
+/* A look at what would go. */
+static sluice_status preview(deletion *del, uint64_t incarnation, sluice_error *err)
+{
+    st_log *log = NULL;
+    st_view *head = NULL;
+    sluice_error local = {0};
+    sluice_status status = st_graph_log(del->graph, incarnation, &log, &local);
+    if (status == SLUICE_OK)
+        status = st_view_load(del->graph, log, true, &head, &local);
+    if (status != SLUICE_OK && !is_damage(status)) {
+        if (err)
+            *err = local;
+        return status;
+    }
+    del->receipt.incarnation = incarnation;
+    if (status == SLUICE_OK)
+        note_head(del, head);
+    st_view_free(head);
+    PF_TRY(check_head(del, err));
+    answer(del, false);
+    return SLUICE_OK;
+}
+
 static sluice_status run(deletion *del, sluice_error *err)
 {
     uint64_t incarnation = 0;
@@ -242,6 +275,8 @@ static sluice_status run(deletion *del, sluice_error *err)
     if (del->done)
         return SLUICE_OK;
     PF_TRY(find_branch(del, &incarnation, err));
+    if (del->request->dry_run)
+        return preview(del, incarnation, err);
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         sluice_error cause = {0};
         sluice_status status = try_once(del, incarnation, &cause);

@@ -56,7 +56,7 @@ static sluice_status change_control(void *context, st_control *control, sluice_e
     const st_control_receipt *known =
         st_control_find_receipt(control, &change->request->operation, &change->receipt.ref);
     if (known && !pf_sha256_equal(&known->request, &change->receipt.request))
-        return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+        return co_fail_other_request(err);
     if (known) {
         change->receipt = *known;
         change->repeated = true;
@@ -80,6 +80,17 @@ static sluice_status change_control(void *context, st_control *control, sluice_e
     return st_control_add_receipt(control, &change->receipt, err);
 }
 
+/* What the change would answer: on a copy that goes nowhere. */
+static sluice_status preview(st_graph *graph, checkpoint_change *change, sluice_error *err)
+{
+    st_control control = {0};
+    sluice_status status = st_control_read(graph, &control, err);
+    if (status == SLUICE_OK)
+        status = change_control(change, &control, err);
+    st_control_free(&control);
+    return status;
+}
+
 static sluice_status run_change(st_graph *graph, checkpoint_change *change, const char *kind, pf_deadline deadline,
                                 co_checkpoint_receipt *ret_receipt, sluice_error *err)
 {
@@ -97,7 +108,8 @@ static sluice_status run_change(st_graph *graph, checkpoint_change *change, cons
         receipt->generation = change->made->generation;
         receipt->index = change->made->index;
     }
-    PF_TRY(st_control_update(graph, change_control, change, deadline, err));
+    PF_TRY(request->dry_run ? preview(graph, change, err)
+                            : st_control_update(graph, change_control, change, deadline, err));
     *ret_receipt = (co_checkpoint_receipt){.repeated = change->repeated,
                                            .commit = receipt->commit,
                                            .generation = receipt->generation,

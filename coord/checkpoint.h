@@ -14,6 +14,7 @@ typedef struct co_checkpoint_request {
     const char *name;
     const char *branch;   /* create: NULL: main */
     const char *at;       /* create: a place on it; NULL: its head */
+    bool dry_run;         /* delete: only look */
     pf_id operation;      /* never nil */
     bool operation_given; /* by --op-id: an exact retry gets the first result */
     int64_t wait_ms;      /* bound of every wait; 0: CO_WAIT_MS */

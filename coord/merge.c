@@ -339,7 +339,8 @@ sluice_status co_merge(st_graph *graph, const co_merge_options *options, wk_exec
                           .operation = options->operation,
                           .operation_given = !pf_id_is_nil(&options->operation),
                           .message = options->message,
-                          .if_head = options->if_head};
+                          .if_head = options->if_head,
+                          .dry_run = options->dry_run};
     sluice_status status;
     *ret_result = (co_merge_result){0};
     if (!request.operation_given)
@@ -347,7 +348,7 @@ sluice_status co_merge(st_graph *graph, const co_merge_options *options, wk_exec
     PF_TRY(check_options(options, err));
     PF_TRY(digest_request(options, &request.request, err));
     status = co_write_run(graph, &request, NULL, executor, &writer, &ret_result->receipt, err);
-    if (status == SLUICE_OK && ret_result->receipt.committed) {
+    if (status == SLUICE_OK && (ret_result->receipt.committed || options->dry_run)) {
         mrg_conflicts_drop(ret_result);
         ret_result->inserted = ret_result->receipt.inserted;
         ret_result->updated = ret_result->receipt.updated;
@@ -355,7 +356,7 @@ sluice_status co_merge(st_graph *graph, const co_merge_options *options, wk_exec
         if (ret_result->receipt.repeated)
             status = tell_repeated(graph, ret_result, err);
     }
-    if (status == SLUICE_OK)
+    if (status == SLUICE_OK && !options->dry_run)
         end_source(graph, options, ret_result);
     drop_model(&job); /* the conflicts are the answer */
     close_side(&job.source);

@@ -40,6 +40,7 @@ typedef struct co_merge_options {
     const char *into;   /* NULL: main */
     co_merge_rule rule;
     bool delete_source;
+    bool dry_run;    /* say the outcome, counts and conflicts, and change nothing */
     pf_id operation; /* nil: none given */
     pf_id if_head;
     const char *message;

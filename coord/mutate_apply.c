@@ -15,6 +15,7 @@ static void missing(mut_job *job, const mut_object *object)
     char key[KEY_ROOM];
     mut_key_text(object, key, sizeof key);
     mut_fault(job, job->record, SLUICE_NOT_FOUND, "there is no %s %s", object->type->def->name, key);
+    mut_hint(job, "\"op\": \"upsert\" inserts what is not there");
 }
 
 /* An object comes to be, or comes back. */
@@ -64,6 +65,7 @@ static sluice_status insert(mut_job *job, const mut_record *record, sluice_error
     if (object->exists) {
         mut_key_text(object, key, sizeof key);
         mut_fault(job, job->record, SLUICE_KEY_CONFLICT, "%s %s is there already", object->type->def->name, key);
+        mut_hint(job, "\"op\": \"upsert\" changes what is there");
         return SLUICE_OK;
     }
     object->reads_absent = object->reads_absent || (object->named && !object->existed);

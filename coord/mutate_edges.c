@@ -157,6 +157,7 @@ static void check_inserted(mut_job *job, const mut_object *edge)
         mut_key_text(node, key, sizeof key);
         mut_fault(job, edge->record, SLUICE_CONSTRAINT_ENDPOINT, "column %s: there is no %s %s",
                   edge->type->specs[end].name, node->type->def->name, key);
+        mut_hint(job, "insert it first, or by another record of the same file");
     }
 }
 

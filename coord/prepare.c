@@ -87,7 +87,7 @@ static sluice_status look_up(co_run *run, sluice_error *err)
     run->looked_up = true;
     run->claim.seen = end;
     if (found && run->request.operation_given && !pf_sha256_equal(&receipt.request, &run->request.request))
-        return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+        return co_fail_other_request(err);
     if (found)
         return answer_receipt(run, &receipt, err);
     if (receipt.expired && run->request.operation_given) {
@@ -118,7 +118,7 @@ static sluice_status look_for_twin(co_run *run, uint64_t seen, sluice_error *err
     PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
     run->claim.seen = st_log_end(run->log).number;
     if (finding == CO_MISUSED)
-        return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+        return co_fail_other_request(err);
     return finding == CO_REPEATED ? co_run_answer_found(run, &found, run->request.operation_given, err) : SLUICE_OK;
 }
 
@@ -325,11 +325,12 @@ static void hint_at_twin(co_run *run, sluice_error *err)
     }
 }
 
-/* Nothing to do: no commit. A conditional write still compares its head (P-16); under the publish lock it cannot move.
+/* Nothing to do, or nothing to be done: no commit. A conditional write still compares its head (P-16); under the
+ * publish lock it cannot move.
  */
 static sluice_status nothing_to_do(co_run *run, sluice_error *err)
 {
-    if (run->write.reads.reads_head) {
+    if (!pf_id_is_nil(&run->request.if_head)) {
         st_view *head = NULL;
         PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
         sluice_status status = co_make_reliable(run->write.graph, run->log, err); /* the answer relies on this head */
@@ -346,6 +347,11 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
                                 .incarnation = run->incarnation,
                                 .acknowledged = true,
                                 .restarts = run->restarts};
+    if (run->request.dry_run) {
+        run->receipt.inserted = run->write.delta.commit.inserted;
+        run->receipt.updated = run->write.delta.commit.updated;
+        run->receipt.deleted = run->write.delta.commit.deleted;
+    }
     run->done = true;
     co_run_note_litter(run);
     return SLUICE_OK;
@@ -440,7 +446,8 @@ sluice_status co_stage_prepare(co_run *run, co_next *ret_next, sluice_error *err
     PF_TRY(status);
     PF_TRY(PF_FAILPOINT(PREPARE_AFTER_PLAN, err));
     PF_TRY(co_run_check(run, err));
-    if (run->write.delta.edit_count == 0 && !run->write.lineage && !st_delta_changes_schema(&run->write.delta))
+    bool changes = run->write.delta.edit_count || run->write.lineage || st_delta_changes_schema(&run->write.delta);
+    if (!changes || run->request.dry_run)
         return nothing_to_do(run, err);
     assert_reads_said(run);
     PF_TRY(add_folds(run, err));

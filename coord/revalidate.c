@@ -68,7 +68,7 @@ sluice_status co_run_judge(co_run *run, co_next *ret_next, sluice_error *err)
         co_run_note_litter(run);
         return co_run_answer_found(run, &run->found, run->request.operation_given, err);
     case CO_MISUSED:
-        return pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+        return co_fail_other_request(err);
     case CO_FOREIGN:
         return pf_fail(err, SLUICE_CORRUPT, "this write's commit id stands in the branch with another content");
     case CO_FAR:

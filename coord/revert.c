@@ -122,7 +122,8 @@ sluice_status co_revert(st_graph *graph, const co_revert_request *request, co_re
                         .operation = request->operation,
                         .operation_given = request->operation_given,
                         .message = request->message,
-                        .if_head = request->if_head};
+                        .if_head = request->if_head,
+                        .dry_run = request->dry_run};
     co_attempt attempt = {0};
     PF_TRY(digest_request(request, &write.request, err));
     PF_TRY(co_attempt_make(graph, &attempt, err));

@@ -16,6 +16,7 @@ typedef struct co_revert_request {
     bool operation_given;
     pf_id if_head;
     const char *message;
+    bool dry_run; /* the receipt has the counts, and nothing is changed */
 } co_revert_request;
 
 /* NOT_FOUND and USAGE for the place as st_place_find says them. A branch that is in that state already gets no commit.

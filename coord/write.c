@@ -46,6 +46,13 @@ void co_run_note_litter(co_run *run)
         run->write.attempt->litter = true;
 }
 
+sluice_status co_fail_other_request(sluice_error *err)
+{
+    pf_fail(err, SLUICE_IDEMPOTENCY_CONFLICT, "this operation id was used for another request");
+    pf_hint(err, "that one stands; give this one another id, or none");
+    return SLUICE_IDEMPOTENCY_CONFLICT;
+}
+
 void co_run_drop_plan(co_run *run)
 {
     lk_gates_release(run->gates);

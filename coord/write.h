@@ -41,6 +41,9 @@ sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_f
 
 #define CO_WAIT_MS 30000
 
+/* IDEMPOTENCY_CONFLICT: the operation id was used for another request. */
+sluice_status co_fail_other_request(sluice_error *err);
+
 typedef struct co_request {
     const char *branch;   /* name */
     bool creates;         /* makes the branch, with this commit as its first; it must not be there */
@@ -51,6 +54,7 @@ typedef struct co_request {
     const char *actor;    /* for the commit; NULL: "cli" */
     const char *message;  /* NULL: none */
     pf_id if_head;        /* nil: unconditional */
+    bool dry_run;         /* plans and changes nothing: the receipt has the counts and no commit */
     int64_t wait_ms;      /* bound of every wait for gates and the publish lock; 0: CO_WAIT_MS */
     const uint64_t
         *tables; /* the tables that it will touch or probe, where the caller knows them before it prepares: an */

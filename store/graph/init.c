@@ -38,7 +38,9 @@ static sluice_status note_entry(void *context, const char *name, pf_kind kind, s
 
 static sluice_status exists_already(sluice_error *err)
 {
-    return pf_fail(err, SLUICE_ALREADY_EXISTS, "there is a graph already");
+    pf_fail(err, SLUICE_ALREADY_EXISTS, "there is a graph already");
+    pf_hint(err, "give another folder; a graph that is not wanted any more goes with its folder");
+    return SLUICE_ALREADY_EXISTS;
 }
 
 static sluice_status check_place(pf_volume *volume, sluice_error *err)

@@ -117,8 +117,11 @@ sluice_status st_graph_open(const char *path, pf_access access, st_graph **ret_g
 
     /* Opened before it is judged, so that a missing folder and a link on the way are said as such; nothing is written.
      */
-    PF_TRY(pf_volume_open(path, access, &volume, err));
-    sluice_status status = pf_preflight_classify(path, access, &filesystem, err);
+    sluice_status status = pf_volume_open(path, access, &volume, err);
+    if (status == SLUICE_NOT_FOUND && err && !err->hint[0])
+        pf_hint(err, "sluice init GRAPH --schema FILE makes a graph");
+    PF_TRY(status);
+    status = pf_preflight_classify(path, access, &filesystem, err);
     if (status != SLUICE_OK) {
         pf_volume_close(volume);
         return status;

@@ -155,7 +155,7 @@ static sluice_status set_value(filter_clause *clause, const st_column_spec *spec
     PF_TRY(st_column_builder_new(spec, &clause->value, err));
     if (st_value_parse(spec, text, literal->length - 1, clause->value, err) != SLUICE_OK)
         return pf_fail_private(err, SLUICE_USAGE, "a literal of the filter has another type",
-                               "filter: column %s: \"%s\" is not a %s", spec->name, text, st_type_name(spec->type));
+                               "filter: column %s: \"%s\" is no %s", spec->name, text, st_type_name(spec->type));
     st_builder_view(clause->value, &clause->view);
     return SLUICE_OK;
 }

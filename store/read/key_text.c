@@ -21,7 +21,7 @@ static sluice_status add_member(const st_type_def *type, st_key_values *key, con
     }
     PF_TRY(st_column_builder_new(&spec, &key->builders[member], err));
     if (st_value_parse(&spec, text, length, key->builders[member], err) != SLUICE_OK)
-        return pf_fail_private(err, SLUICE_USAGE, "a key has another type", "key of %s: %s: \"%.*s\" is not a %s",
+        return pf_fail_private(err, SLUICE_USAGE, "a key has another type", "key of %s: %s: \"%.*s\" is no %s",
                                type->name, spec.name, (int)(length < 300 ? length : 300), text,
                                type->key_count > 0 ? st_type_name(spec.type) : "row id");
     st_builder_view(key->builders[member], &key->views[member]);

@@ -221,6 +221,8 @@ sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, co
     const char *nearest = st_schema_nearest(schema, name);
     if (nearest)
         pf_hint(err, "did you mean \"%s\"?", nearest);
+    else
+        pf_hint(err, "sluice count GRAPH lists the types");
     return status;
 }
 

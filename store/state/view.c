@@ -414,8 +414,11 @@ static sluice_status check_collected(st_graph *graph, const st_log *log, uint64_
 sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation, uint32_t index, st_view **ret_view,
                               sluice_error *err)
 {
-    if (generation > st_log_end(log).number)
-        return pf_fail(err, SLUICE_NOT_FOUND, "there is no generation %llu yet", (unsigned long long)generation);
+    if (generation > st_log_end(log).number) {
+        pf_fail(err, SLUICE_NOT_FOUND, "there is no generation %llu yet", (unsigned long long)generation);
+        pf_hint(err, "sluice log GRAPH lists the commits");
+        return SLUICE_NOT_FOUND;
+    }
     for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {
         st_view *view = NULL;
         st_opening opening = {0};
