@@ -31,20 +31,18 @@ const char *pf_failpoint_name(pf_failpoint point)
 #define RULES_MAX    16
 #define SLEEP_MS_MAX UINT64_C(600000)
 
-typedef enum action { ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_SLEEP, ACTION_KILLPOOL } action;
+typedef enum action { ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_SLEEP, ACTION_KILLPOOL, ACTION_CRASH } action;
 
 typedef struct rule {
     pf_failpoint point;
     action action;
     uint32_t milliseconds;
-    uint32_t passage;
+    uint32_t passage; /* 0: each */
 } rule;
 
-static const char *const action_names[] = {[ACTION_KILL] = "kill",
-                                           [ACTION_STOP] = "stop",
-                                           [ACTION_ERROR] = "error",
-                                           [ACTION_SLEEP] = "sleep",
-                                           [ACTION_KILLPOOL] = "killpool"};
+static const char *const action_names[] = {
+    [ACTION_KILL] = "kill",   [ACTION_STOP] = "stop",         [ACTION_ERROR] = "error",
+    [ACTION_SLEEP] = "sleep", [ACTION_KILLPOOL] = "killpool", [ACTION_CRASH] = "crash"};
 
 static rule rules[RULES_MAX];
 static unsigned rule_count;
@@ -96,7 +94,10 @@ static bool parse_rule(const char *text, size_t length, rule *ret_rule)
     size_t word_length = length - name_length - 1;
     const char *at = memchr(word, '@', word_length);
     *ret_rule = (rule){.point = PF_FAILPOINT_COUNT, .passage = 1};
-    if (at) {
+    if (at && word_length - (size_t)(at - word) == 2 && at[1] == '*') {
+        ret_rule->passage = 0;
+        word_length = (size_t)(at - word);
+    } else if (at) {
         uint64_t number;
         if (!parse_number(at + 1, word_length - (size_t)(at - word) - 1, UINT32_MAX, &number) || number == 0)
             return false;
@@ -166,6 +167,12 @@ void pf_failpoints_pool(int supervisor_pid)
     supervisor = supervisor_pid;
 }
 
+void pf_failpoints_forget(void)
+{
+    rule_count = 0;
+    (void)unsetenv("SLUICE_FAILPOINT");
+}
+
 static sluice_status strike(const rule *struck, sluice_error *err)
 {
     if (trace)
@@ -182,6 +189,8 @@ static sluice_status strike(const rule *struck, sluice_error *err)
     case ACTION_STOP:
         (void)kill(getpid(), SIGSTOP);
         break;
+    case ACTION_CRASH:
+        abort();
     case ACTION_SLEEP:
         pf_sleep_until(pf_deadline_in_ms(struck->milliseconds).monotonic_ns);
         break;
@@ -208,7 +217,7 @@ sluice_status pf_failpoint_hit(pf_failpoint point, sluice_error *err)
     if (trace)
         note(point, passage, "");
     for (unsigned i = 0; i < rule_count; i++) {
-        if (rules[i].point == point && rules[i].passage == passage)
+        if (rules[i].point == point && (rules[i].passage == passage || rules[i].passage == 0))
             PF_TRY(strike(&rules[i], err));
     }
     return SLUICE_OK;
@@ -235,6 +244,10 @@ void pf_failpoints_share(uint32_t *cells)
 void pf_failpoints_pool(int supervisor_pid)
 {
     (void)supervisor_pid;
+}
+
+void pf_failpoints_forget(void)
+{
 }
 
 void pf_failpoints_watch(pf_failpoint_watch *watch, void *context)

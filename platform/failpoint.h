@@ -2,9 +2,9 @@
  * Failpoints: named places where a test can make the real program die, stop, fail or wait.
  *
  * SLUICE_FAILPOINT=name=action[@n][,name=action[@n]...]; actions: kill (SIGKILL self), stop (SIGSTOP self), error (the
- * place fails with IO), sleep:ms, killpool (kill the supervisor, then self). @n: the n-th passage over the whole pool,
- * once (default 1). The names are one closed table, so that tests can enumerate it; `sluice version --failpoints` lists
- * it. Compiled out of release builds: PF_FAILPOINT is then SLUICE_OK.
+ * place fails with IO), sleep:ms, killpool (kill the supervisor, then self), crash (abort). @n: the n-th passage over
+ * the whole pool, once (default 1); @*: every passage. The names are one closed table, so that tests can enumerate it;
+ * `sluice version --failpoints` lists it. Compiled out of release builds: PF_FAILPOINT is then SLUICE_OK.
  *
  * SLUICE_FAILPOINT_TRACE=FILE (a file that is there): each passage appends "name n", and each action that is taken
  * "name n action" before it is taken, so that a test knows which places a command passes and that its own was reached.
@@ -124,6 +124,8 @@ sluice_status pf_failpoints_init(sluice_error *err);
 void pf_failpoints_share(uint32_t *counters);
 /* Whom killpool kills first (0: nobody). */
 void pf_failpoints_pool(int supervisor_pid);
+/* From here on this process and its children have no rules. */
+void pf_failpoints_forget(void);
 /* Told of each passage before any rule strikes (tests, with the simulated disk); NULL: nobody. */
 typedef void pf_failpoint_watch(void *context, pf_failpoint point);
 void pf_failpoints_watch(pf_failpoint_watch *watch, void *context);

@@ -45,6 +45,9 @@ static _Noreturn void become_runner(host_server *host, const host_runner *runner
     pf_close_other_descriptors(keep, 1);
     pf_forbid_core();
     pf_failpoints_pool((int)pf_parent_pid());
+    const char *only = getenv("SLUICE_FAILPOINT_GRAPH"); /* a test's: the rules are for one graph */
+    if (only && strcmp(only, runner->graph->config.name) != 0)
+        pf_failpoints_forget();
     pf_leave(host_work(&place));
 }
 
@@ -448,6 +451,19 @@ void host_runners_dismiss(host_server *host, const host_graph *graph)
     }
 }
 
+/* A process that stands still is ended. (A test may want to see what its fence is worth: then it is only fenced.) */
+static void end_stopped(host_runner *runner)
+{
+#if SLUICE_FAILPOINTS
+    if (getenv("SLUICE_FENCE_ONLY")) {
+        host_region_unseat(runner);
+        host_log("warn", "runner-fenced", "graph=%u", runner->graph->number);
+        return;
+    }
+#endif
+    pf_child_kill(&runner->child);
+}
+
 void host_runners_tick(host_server *host, int64_t now)
 {
     for (uint32_t i = 0; i < HOST_RUNNERS_MAX; i++) {
@@ -461,7 +477,7 @@ void host_runners_tick(host_server *host, int64_t now)
         else if (runner->stopped_since_ns == 0)
             runner->stopped_since_ns = now;
         else if (now - runner->stopped_since_ns > host->config.stopped_seconds * INT64_C(1000000000))
-            pf_child_kill(&runner->child);
+            end_stopped(runner);
     }
 }
 

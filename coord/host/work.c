@@ -286,7 +286,7 @@ int host_work(const host_place *place)
         drop_order(&worker);
         bool told = answer(&worker, exit);
         doubt_graph(&worker, exit);
-        if (!told || !place->stays)
+        if (!told || !place->stays || !is_allowed(&worker))
             break;
     }
     drop_order(&worker);

@@ -36,6 +36,19 @@ static void names_are_unique_and_dotted(void **state)
     assert_string_equal(pf_failpoint_name(PF_FAILPOINT_COUNT), "none");
 }
 
+static void a_star_strikes_at_each_passage_until_the_rules_are_forgotten(void **state)
+{
+    (void)state;
+    sluice_error err;
+    arm("volume.sync=error@*");
+    for (int i = 0; i < 3; i++)
+        ASSERT_FAILS(SLUICE_IO, PF_FAILPOINT(VOLUME_SYNC, &err));
+    pf_failpoints_forget();
+    ASSERT_OK(PF_FAILPOINT(VOLUME_SYNC, &err));
+    ASSERT_OK(pf_failpoints_init(&err));
+    ASSERT_OK(PF_FAILPOINT(VOLUME_SYNC, &err));
+}
+
 static void nothing_happens_without_a_rule(void **state)
 {
     (void)state;
@@ -198,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(names_are_unique_and_dotted, disarm),
+        cmocka_unit_test_teardown(a_star_strikes_at_each_passage_until_the_rules_are_forgotten, disarm),
         cmocka_unit_test_teardown(nothing_happens_without_a_rule, disarm),
         cmocka_unit_test_teardown(passages_and_actions_are_traced, disarm),
         cmocka_unit_test_teardown(an_error_strikes_at_its_passage_and_once, disarm),
