@@ -102,8 +102,32 @@ static int read_people(sluice_graph *graph, sluice_error *err)
     return result;
 }
 
+static bool print_change(void *context, const sluice_change *change)
+{
+    (void)context;
+    if (change->kind == SLUICE_CHANGE_COMMIT)
+        printf("  generation %" PRIu64 ": %" PRIu64 " changes\n", change->generation, change->changes);
+    else if (change->kind == SLUICE_CHANGE_INSERT)
+        printf("  %s %s is new\n", change->type, change->name);
+    return true;
+}
+
+/* A program would keep the cursor, and go on from it the next time it runs. */
+static int print_changes(sluice_graph *graph, char cursor[SLUICE_CURSOR_TEXT], sluice_error *err)
+{
+    sluice_feed *feed;
+
+    if (sluice_feed_open(graph, NULL, cursor[0] ? cursor : NULL, &feed, err) != SLUICE_OK)
+        return 1;
+    sluice_status status = sluice_feed_read(feed, print_change, NULL, err);
+    sluice_feed_cursor(feed, cursor);
+    sluice_feed_close(feed);
+    return status != SLUICE_OK;
+}
+
 int main(int argc, char **argv)
 {
+    char cursor[SLUICE_CURSOR_TEXT] = "";
     sluice_error err = {0};
     sluice_graph *graph;
 
@@ -113,7 +137,7 @@ int main(int argc, char **argv)
     }
     if (sluice_create(argv[1], schema, strlen(schema), SLUICE_OPTIMISTIC, &graph, &err) != SLUICE_OK)
         return failed(&err);
-    int result = write_people(graph, &err) || read_people(graph, &err);
+    int result = write_people(graph, &err) || read_people(graph, &err) || print_changes(graph, cursor, &err);
     sluice_close(graph);
     return result == 0 ? 0 : failed(&err);
 }

@@ -17,12 +17,17 @@ import base64
 import datetime
 import json
 import os
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import cffi
 import pyarrow
 
-__all__ = ["Graph", "Snapshot", "Receipt", "Commit", "Branch", "Neighbor", "SluiceError", "version"]
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["Graph", "Snapshot", "Receipt", "MergeReceipt", "Commit", "Branch", "Checkpoint", "Change", "Conflict", "Collected", "Reject",
+           "Feed", "Neighbor", "SluiceError", "MergeConflict", "GapError", "to_parquet", "version"]
 
 _ffi = cffi.FFI()
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "interface.cdef"), encoding="utf-8") as _file:
@@ -33,6 +38,12 @@ Source = Union[str, "os.PathLike[str]", Any]
 _MODES = {"optimistic": _lib.SLUICE_OPTIMISTIC, "single": _lib.SLUICE_SINGLE, "queued": _lib.SLUICE_QUEUED}
 _LOADS = {"insert": _lib.SLUICE_LOAD_INSERT, "upsert": _lib.SLUICE_LOAD_UPSERT, "overwrite": _lib.SLUICE_LOAD_OVERWRITE}
 _DIRECTIONS = {"out": _lib.SLUICE_OUT, "in": _lib.SLUICE_IN, "both": _lib.SLUICE_BOTH}
+_RULES = {"fail": _lib.SLUICE_MERGE_FAIL, "ours": _lib.SLUICE_MERGE_OURS, "theirs": _lib.SLUICE_MERGE_THEIRS}
+_OUTCOMES = {_lib.SLUICE_MERGE_UP_TO_DATE: "up-to-date", _lib.SLUICE_MERGE_FAST_FORWARD: "fast-forward",
+             _lib.SLUICE_MERGE_MERGED: "merged"}
+_CHANGES = {_lib.SLUICE_CHANGE_INSERT: "insert", _lib.SLUICE_CHANGE_UPDATE: "update", _lib.SLUICE_CHANGE_DELETE: "delete",
+            _lib.SLUICE_CHANGE_SCHEMA: "schema", _lib.SLUICE_CHANGE_COMMIT: "commit"}
+_CURSOR_TEXT, _WAIT_MS, _FEED_BATCH = 68, 500, 1000
 _TRUTHS = {_lib.SLUICE_FALSE: False, _lib.SLUICE_TRUE: True, _lib.SLUICE_UNKNOWN: None}
 
 
@@ -62,13 +73,23 @@ class SluiceError(Exception):
         super().__init__("%s (%s)%s" % (self.text, self.code, "; " + self.hint if self.hint else ""))
 
 
+class MergeConflict(SluiceError):
+    """Both branches changed the same: `conflicts` says what; nothing was changed."""
+
+    conflicts: "List[Conflict]" = []
+
+
+class GapError(SluiceError):
+    """What a feed would tell next was collected: begin again with a scan, and a feed from its commit on."""
+
+
 class Receipt(NamedTuple):
     """What a write did. commit is None when there was nothing to do."""
 
     commit: Optional[str]
     operation: Optional[str]
     generation: int
-    index: int
+    index: int  # type: ignore[assignment]  # not tuple's
     time: datetime.datetime
     inserted: int
     updated: int
@@ -86,7 +107,7 @@ class Commit(NamedTuple):
     parents: Tuple[str, ...]
     operation: Optional[str]
     generation: int
-    index: int
+    index: int  # type: ignore[assignment]  # not tuple's
     time: datetime.datetime
     kind: str
     actor: str
@@ -94,6 +115,74 @@ class Commit(NamedTuple):
     inserted: int
     updated: int
     deleted: int
+
+
+class MergeReceipt(NamedTuple):
+    """What a merge did: outcome "merged", "fast-forward" or "up-to-date" (then there is no commit)."""
+
+    outcome: str
+    receipt: Receipt
+    source_deleted: bool
+
+
+class Conflict(NamedTuple):
+    """What stood in the way of a merge; `ours` and `theirs` are the commits that last wrote it."""
+
+    kind: str
+    type: Optional[str]
+    key: Any
+    property: Optional[str]
+    text: Optional[str]
+    ours: Optional[str]
+    theirs: Optional[str]
+
+
+class Change(NamedTuple):
+    """A change between two states, or (with what comes behind `after`) of a commit of a feed.
+
+    change is "insert", "update" (before and after hold the properties that changed), "delete", and in feeds "schema" and "commit" (behind
+    all changes of one). name is what a row is known by: {"key": 7}; of an edge {"from": 7, "to": 8}.
+    """
+
+    change: str
+    type: Optional[str]
+    name: Dict[str, Any]
+    before: Optional[Dict[str, Any]]
+    after: Optional[Dict[str, Any]]
+    commit: Optional[str] = None
+    generation: int = 0
+    index: int = 0  # type: ignore[assignment]
+    time: Optional[datetime.datetime] = None
+    operation: Optional[str] = None
+    kind: Optional[str] = None
+    cursor: Optional[str] = None
+
+
+class Checkpoint(NamedTuple):
+    """A name for a commit, which then stays."""
+
+    name: str
+    commit: str
+    generation: int
+    index: int  # type: ignore[assignment]  # not tuple's
+    time: datetime.datetime
+
+
+class Reject(NamedTuple):
+    """A row that a load left out."""
+
+    input: str
+    line: int
+    code: str
+    text: str
+
+
+class Collected(NamedTuple):
+    """What gc removed, or in a dry run would."""
+
+    files: int
+    bytes: int
+    generations: int
 
 
 class Branch(NamedTuple):
@@ -122,8 +211,25 @@ def _time(microseconds: int) -> datetime.datetime:
 
 
 def _check(status: int, err: Any) -> None:
-    if status != _lib.SLUICE_OK:
-        raise SluiceError(err)
+    if status == _lib.SLUICE_OK:
+        return
+    if status == _lib.SLUICE_NOT_FOUND and '"gap":true' in (_text(err.details) or ""):
+        raise GapError(err)
+    raise SluiceError(err)
+
+
+def _parsed(pointer: Any) -> Any:
+    text = _text(pointer)
+    return None if text is None else json.loads(text)
+
+
+def _change(change: Any) -> Change:
+    name = _parsed(change.name) or {}
+    if change.commit[0] == b"\0":
+        return Change(_CHANGES[change.kind], _text(change.type), name, _parsed(change.before), _parsed(change.after))
+    return Change(_CHANGES[change.kind], _text(change.type), name, _parsed(change.before), _parsed(change.after), _text(change.commit),
+                  change.generation, change.index, _time(change.time_us), _text(change.operation) or None, _text(change.commit_kind),
+                  _text(change.cursor))
 
 
 def _choice(choices: Mapping[str, int], word: str) -> int:
@@ -151,7 +257,7 @@ class _Words:
     def __init__(self) -> None:
         self.kept: List[Any] = []
 
-    def __call__(self, text: Optional[str]) -> Any:
+    def __call__(self, text: Union[None, str, "os.PathLike[str]"]) -> Any:
         if text is None:
             return _ffi.NULL
         data = os.fsencode(text) if isinstance(text, os.PathLike) else text.encode("utf-8")
@@ -223,7 +329,8 @@ class Snapshot:
         err, text, length = _ffi.new("sluice_error *"), _ffi.new("char **"), _ffi.new("size_t *")
         _check(_lib.sluice_snapshot_schema(self._live(), text, length, err), err)
         try:
-            return json.loads(bytes(_ffi.buffer(text[0], length[0])))
+            schema: Dict[str, Any] = json.loads(bytes(_ffi.buffer(text[0], length[0])))
+            return schema
         finally:
             _lib.sluice_free(text[0])
 
@@ -240,7 +347,8 @@ class Snapshot:
         if text[0] == _ffi.NULL:
             return None
         try:
-            return json.loads(bytes(_ffi.buffer(text[0], length[0])))
+            node: Dict[str, Any] = json.loads(bytes(_ffi.buffer(text[0], length[0])))
+            return node
         finally:
             _lib.sluice_free(text[0])
 
@@ -274,6 +382,97 @@ class Snapshot:
             reader = pyarrow.RecordBatchReader._import_from_c(int(_ffi.cast("uintptr_t", stream)))
             return pyarrow.RecordBatchReader.from_batches(reader.schema, [])
         return pyarrow.RecordBatchReader._import_from_c(int(_ffi.cast("uintptr_t", stream)))
+
+
+    def to_polars(self, type: str, **choice: Any) -> "polars.DataFrame":
+        """The rows of a type as a polars frame; `choice` as for scan."""
+        import polars
+        frame = polars.from_arrow(self.scan(type, **choice).read_all())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_pandas(self, type: str, **choice: Any) -> "pandas.DataFrame":
+        """The rows of a type as a pandas frame; `choice` as for scan."""
+        return self.scan(type, **choice).read_all().to_pandas()
+
+    def diff(self, to: "Snapshot") -> List[Change]:
+        """What leads from this state to another of the same graph."""
+        err, calls = _ffi.new("sluice_error *"), _Calls()
+        found: List[Change] = []
+
+        def add(_context: Any, change: Any) -> bool:
+            found.append(_change(change))
+            return True
+
+        each = _ffi.callback("sluice_change_fn", calls.guard(add, False))
+        calls.finish(_lib.sluice_diff(self._live(), to._live(), each, _ffi.NULL, err), err)
+        return found
+
+
+class Feed:
+    """The changes of a branch behind a cursor. A context manager; iterating waits for more (until interrupted), `read` does not.
+
+        for change in graph.changes(since=kept):
+            ...                       # deal with it
+            kept = change.cursor      # and keep this: any later process goes on from here
+    """
+
+    def __init__(self, graph: "Graph", branch: Optional[str], since: Optional[str]) -> None:
+        words, err, handle = _Words(), _ffi.new("sluice_error *"), _ffi.new("sluice_feed **")
+        _check(_lib.sluice_feed_open(graph._live(), words(branch), words(since), handle, err), err)
+        self._handle = _ffi.gc(handle[0], _lib.sluice_feed_close)
+
+    def close(self) -> None:
+        """Lets the place go where it stands."""
+        if self._handle is not None:
+            _ffi.release(self._handle)
+        self._handle = None
+
+    def __enter__(self) -> "Feed":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _live(self) -> Any:
+        if self._handle is None:
+            raise ValueError("the feed is closed")
+        return self._handle
+
+    @property
+    def cursor(self) -> str:
+        """Behind the last change that was read."""
+        text = _ffi.new("char[]", _CURSOR_TEXT)
+        _lib.sluice_feed_cursor(self._live(), text)
+        return _text(text) or ""
+
+    def read(self, limit: Optional[int] = None) -> List[Change]:
+        """What there is by now, at most `limit` changes."""
+        err, calls = _ffi.new("sluice_error *"), _Calls()
+        found: List[Change] = []
+
+        def add(_context: Any, change: Any) -> bool:
+            if limit is not None and len(found) >= limit:
+                return False
+            found.append(_change(change))
+            return True
+
+        each = _ffi.callback("sluice_change_fn", calls.guard(add, False))
+        calls.finish(_lib.sluice_feed_read(self._live(), each, _ffi.NULL, err), err)
+        return found
+
+    def wait(self, seconds: float) -> bool:
+        """Sleeps until something was written since the last read, at most so long; False: the time is over."""
+        err, changed = _ffi.new("sluice_error *"), _ffi.new("bool *")
+        _check(_lib.sluice_feed_wait(self._live(), int(seconds * 1000), changed, err), err)
+        return bool(changed[0])
+
+    def __iter__(self) -> Iterator[Change]:
+        while True:
+            found = self.read(_FEED_BATCH)
+            yield from found
+            while not found and not self.wait(_WAIT_MS / 1000):  # in pieces, so that Python sees signals
+                pass
 
 
 class Graph:
@@ -351,6 +550,25 @@ class Graph:
         with self.snapshot(branch, at) as snapshot:
             return snapshot.scan(type, columns=columns, where=where, limit=limit)
 
+    def to_polars(self, type: str, *, branch: Optional[str] = None, at: Optional[str] = None, **choice: Any) -> "polars.DataFrame":
+        """The rows of a type as a polars frame; `choice` as for scan."""
+        with self.snapshot(branch, at) as snapshot:
+            return snapshot.to_polars(type, **choice)
+
+    def to_pandas(self, type: str, *, branch: Optional[str] = None, at: Optional[str] = None, **choice: Any) -> "pandas.DataFrame":
+        """The rows of a type as a pandas frame; `choice` as for scan."""
+        with self.snapshot(branch, at) as snapshot:
+            return snapshot.to_pandas(type, **choice)
+
+    def diff(self, a: str, b: str, *, branch: Optional[str] = None) -> List[Change]:
+        """What leads from one place of a branch to another: commits, generations, checkpoints, times, "head"."""
+        with self.snapshot(branch, a) as older, self.snapshot(branch, b) as newer:
+            return older.diff(newer)
+
+    def changes(self, since: Optional[str] = None, *, branch: Optional[str] = None) -> Feed:
+        """The changes of a branch behind a cursor, commit or other place (default: all of them)."""
+        return Feed(self, branch, since)
+
     def log(self, branch: Optional[str] = None, *, limit: Optional[int] = None) -> List[Commit]:
         """The commits of a branch, newest first."""
         words, err, calls = _Words(), _ffi.new("sluice_error *"), _Calls()
@@ -396,6 +614,77 @@ class Graph:
         words, err = _Words(), _ffi.new("sluice_error *")
         _check(_lib.sluice_branch_delete(self._live(), words(name), err), err)
 
+    def merge(self, source: str, *, into: Optional[str] = None, on_conflict: str = "fail", delete_source: bool = False,
+              message: Optional[str] = None, operation: Optional[str] = None, if_head: Optional[str] = None) -> MergeReceipt:
+        """Merges a branch into another (default: main), as one commit. MergeConflict: nothing was changed."""
+        words, calls, err = _Words(), _Calls(), _ffi.new("sluice_error *")
+        options = _options(words, calls, into, message, None, operation, if_head, False, None)
+        receipt, conflicts = _ffi.new("sluice_merge_receipt *"), []
+
+        def add(_context: Any, found: Any) -> bool:
+            conflicts.append(Conflict(_text(found.kind) or "", _text(found.type), _parsed(found.key), _text(found.property),
+                                      _text(found.text), _text(found.ours) or None, _text(found.theirs) or None))
+            return True
+
+        each = _ffi.callback("sluice_conflict_fn", calls.guard(add, False))
+        status = _lib.sluice_merge(self._live(), words(source), _choice(_RULES, on_conflict), delete_source, options, each, _ffi.NULL,
+                                   receipt, err)
+        if status == _lib.SLUICE_MERGE_CONFLICT and calls.error is None:
+            raised = MergeConflict(err)
+            raised.conflicts = conflicts
+            raise raised
+        calls.finish(status, err)
+        return MergeReceipt(_OUTCOMES[receipt.outcome], _receipt(receipt.receipt), bool(receipt.source_deleted))
+
+    # ---- checkpoints, schema, history ----
+
+    def checkpoints(self) -> List[Checkpoint]:
+        """All checkpoints."""
+        err, calls = _ffi.new("sluice_error *"), _Calls()
+        found: List[Checkpoint] = []
+
+        def add(_context: Any, one: Any) -> bool:
+            found.append(Checkpoint(_text(one.name) or "", _text(one.commit) or "", one.generation, one.index, _time(one.time_us)))
+            return True
+
+        each = _ffi.callback("sluice_checkpoint_fn", calls.guard(add, False))
+        calls.finish(_lib.sluice_checkpoints(self._live(), each, _ffi.NULL, err), err)
+        return found
+
+    def create_checkpoint(self, name: str, *, branch: Optional[str] = None, at: Optional[str] = None) -> None:
+        """Names the head of a branch, or a place on it."""
+        words, err = _Words(), _ffi.new("sluice_error *")
+        _check(_lib.sluice_checkpoint_create(self._live(), words(name), words(branch), words(at), err), err)
+
+    def delete_checkpoint(self, name: str) -> None:
+        """Takes the name away."""
+        words, err = _Words(), _ffi.new("sluice_error *")
+        _check(_lib.sluice_checkpoint_delete(self._live(), words(name), err), err)
+
+    def apply_schema(self, schema: Union[str, Mapping[str, Any]], *, allow_data_loss: bool = False, branch: Optional[str] = None,
+                     message: Optional[str] = None, operation: Optional[str] = None, if_head: Optional[str] = None) -> Receipt:
+        """Changes the schema of a branch, as one commit."""
+        words, calls, err, receipt = _Words(), _Calls(), _ffi.new("sluice_error *"), _ffi.new("sluice_receipt *")
+        text = schema.encode("utf-8") if isinstance(schema, str) else _dump(schema)
+        options = _options(words, calls, branch, message, None, operation, if_head, False, None)
+        _check(_lib.sluice_schema_apply(self._live(), text, len(text), allow_data_loss, options, receipt, err), err)
+        return _receipt(receipt)
+
+    def revert(self, to: str, *, branch: Optional[str] = None, message: Optional[str] = None, operation: Optional[str] = None,
+               if_head: Optional[str] = None) -> Receipt:
+        """Publishes the state of an older place as a new commit."""
+        words, calls, err, receipt = _Words(), _Calls(), _ffi.new("sluice_error *"), _ffi.new("sluice_receipt *")
+        options = _options(words, calls, branch, message, None, operation, if_head, False, None)
+        _check(_lib.sluice_revert(self._live(), words(to), options, receipt, err), err)
+        return _receipt(receipt)
+
+    def gc(self, *, keep: int = 0, keep_seconds: int = 0, dry_run: bool = False) -> Collected:
+        """Removes what nobody needs any more; with limits also history beyond them."""
+        err, result = _ffi.new("sluice_error *"), _ffi.new("sluice_gc_result *")
+        options = _ffi.new("sluice_gc_options *", {"keep": keep, "keep_seconds": keep_seconds, "dry_run": dry_run})
+        _check(_lib.sluice_gc(self._live(), options, result, err), err)
+        return Collected(result.files, result.bytes, result.generations)
+
     # ---- writing ----
 
     def mutate(self, changes: Union[str, bytes, Iterable[Mapping[str, Any]]], *, branch: Optional[str] = None,
@@ -423,27 +712,58 @@ class Graph:
     def load(self, data: Union[Mapping[str, Source], Iterable[Tuple[str, Source]]], *, mode: str = "insert",
              branch: Optional[str] = None, message: Optional[str] = None, actor: Optional[str] = None,
              operation: Optional[str] = None, if_head: Optional[str] = None, dry_run: bool = False,
-             progress: Optional[Callable[[int, int], Any]] = None) -> Receipt:
-        """Loads rows as one commit: for each type a file, or anything with an Arrow stream (pyarrow, polars, pandas, DuckDB). Several
-        inputs of one type are given as pairs. `progress` gets rows and bytes."""
+             progress: Optional[Callable[[int, int], Any]] = None, on_error: str = "fail", max_errors: Optional[int] = None,
+             rejects: Optional[List[Reject]] = None, create_branch: bool = False, start: Optional[str] = None,
+             ignore_unknown: bool = False) -> Receipt:
+        """Loads rows as one commit: for each type a file (also Parquet), or anything with an Arrow stream (pyarrow, polars, pandas,
+        DuckDB). Several inputs of one type are given as pairs. `progress` gets rows and bytes. on_error="skip" leaves bad rows out, at most
+        `max_errors`, and appends them to `rejects`. create_branch makes `branch` with this load, beginning at `start`."""
         pairs = list(data.items()) if isinstance(data, Mapping) else list(data)
+        if on_error not in ("fail", "skip") or max_errors is not None and max_errors < 1:
+            raise ValueError("on_error is fail or skip, max_errors at least 1")
         words, calls, err = _Words(), _Calls(), _ffi.new("sluice_error *")
         options = _options(words, calls, branch, message, actor, operation, if_head, dry_run, progress)
         inputs, receipt = _ffi.new("sluice_input[]", len(pairs) or 1), _ffi.new("sluice_receipt *")
-        graph, load_mode = self._live(), _choice(_LOADS, mode)
+        how = _ffi.new("sluice_load_options *", {
+            "mode": _choice(_LOADS, mode), "skip_bad_rows": on_error == "skip", "max_errors": max_errors or 0,
+            "create_branch": create_branch, "from": words(start), "ignore_unknown": ignore_unknown})
+        if rejects is not None:
+            def reject(_context: Any, name: Any, line: int, code: Any, text: Any) -> None:
+                rejects.append(Reject(_text(name) or "", line, _text(code) or "", _text(text) or ""))
+            how.reject = words.keep(_ffi.callback("void(void *, char *, uint64_t, char *, char *)", calls.guard(reject, None)))
+        graph = self._live()
         for i, (type_name, source) in enumerate(pairs):
             inputs[i].type = words(type_name)
-            if isinstance(source, (str, os.PathLike)):
+            if isinstance(source, (str, os.PathLike)) and not os.fspath(source).endswith(".parquet"):
                 inputs[i].path = words(source)
                 continue
             stream = words.keep(_ffi.new("struct ArrowArrayStream *"))
             _reader_of(source)._export_to_c(int(_ffi.cast("uintptr_t", stream)))
             inputs[i].stream = stream
-        calls.finish(_lib.sluice_load(graph, inputs, len(pairs), load_mode, options, receipt, err), err)
+        calls.finish(_lib.sluice_load_with(graph, inputs, len(pairs), how, options, receipt, err), err)
         return _receipt(receipt)
 
 
+def to_parquet(reader: pyarrow.RecordBatchReader, path: Union[str, "os.PathLike[str]"], **options: Any) -> int:
+    """Writes a scan as a Parquet file, batch by batch; options are pyarrow.parquet.ParquetWriter's. The number of rows."""
+    import pyarrow.parquet
+    rows = 0
+    with pyarrow.parquet.ParquetWriter(path, reader.schema, **options) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _parquet(path: str) -> pyarrow.RecordBatchReader:
+    import pyarrow.parquet
+    file = pyarrow.parquet.ParquetFile(path)
+    return pyarrow.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+
+
 def _reader_of(source: Any) -> pyarrow.RecordBatchReader:
+    if isinstance(source, (str, os.PathLike)):
+        return _parquet(os.fspath(source))
     if isinstance(source, pyarrow.RecordBatchReader):
         return source
     if isinstance(source, pyarrow.RecordBatch):

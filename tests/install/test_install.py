@@ -24,6 +24,12 @@ from number 1:
 40 and older:
   2 is 46
   3 is 56
+  Person {"key":1} is new
+  Person {"key":2} is new
+  Person {"key":3} is new
+  KNOWS {"from":1,"to":2} is new
+  KNOWS {"from":2,"to":3} is new
+  generation 2: 5 changes
 """
 
 CMAKE = """

@@ -2,18 +2,24 @@
 """The Python package over the library of this build: what goes in comes out, as Arrow and not copied; errors are exceptions."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 SOURCE, BUILD = os.environ["SLUICE_SOURCE_DIR"], os.environ["SLUICE_BUILD_DIR"]
 try:
     import cffi  # noqa: F401
+    import duckdb
+    import pandas
     import polars
     import pyarrow
+    import pyarrow.parquet
 except ImportError:
-    print("skipped: cffi, pyarrow and polars are not there (scripts/setup installs them)")
+    print("skipped: cffi, pyarrow, polars, pandas and duckdb are not there (scripts/setup installs them)")
     sys.exit(77)
 if "asan" in BUILD:
     print("skipped: a sanitized library does not load into this Python")
@@ -78,6 +84,49 @@ class Package(unittest.TestCase):
         self.assertEqual(table.column("age").null_count, 334)
         self.assertEqual(table.schema.field("age").type, pyarrow.int32())
 
+    def test_batches_point_into_the_mapped_files(self):
+        self.load_people(200000)
+        batches = list(self.graph.scan("Person"))
+        with open("/proc/self/maps", encoding="utf-8") as file:
+            ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in file if "/fragments/" in line]
+        seen = 0
+        for batch in batches:
+            for column in batch.columns:
+                for buffer in column.buffers():
+                    if buffer is not None and buffer.size > 0:
+                        self.assertTrue(any(low <= buffer.address and buffer.address + buffer.size <= high for low, high in ranges))
+                        seen += 1
+        self.assertGreaterEqual(seen, 6)
+
+    def test_the_same_batches_are_one_thing_to_every_library(self):
+        self.load_people()
+        table = self.graph.scan("Person").read_all()
+        frame = self.graph.to_polars("Person")
+        self.assertTrue(frame.equals(polars.from_arrow(table)))
+        pandas_frame = self.graph.to_pandas("Person", columns=["id", "name", "age"])
+        self.assertIsInstance(pandas_frame, pandas.DataFrame)
+        self.assertEqual(pandas_frame["age"].dropna().astype(int).tolist(), [age for age in table["age"].to_pylist() if age is not None])
+        reader = self.graph.scan("Person", where="age >= 50")
+        found = duckdb.from_arrow(reader).aggregate("count(*), sum(age), min(name)").fetchone()
+        rows = [row for row in table.to_pylist() if row["age"] is not None and row["age"] >= 50]
+        self.assertEqual(found, (len(rows), sum(row["age"] for row in rows), min(row["name"] for row in rows)))
+        self.assertEqual(frame["age"].sum(), int(pandas_frame["age"].sum()))
+
+    def test_what_other_libraries_hold_loads(self):
+        self.graph.load({"Person": pandas.DataFrame({"id": [1, 2], "name": ["a", None]})})
+        self.graph.load({"Person": duckdb.sql("select 3 :: bigint as id, 'c' as name, 7 :: int as age")})
+        self.graph.load({"Person": polars.DataFrame({"id": [4], "age": [4]})})
+        self.assertEqual(sorted(self.graph.to_polars("Person").rows()), [(1, "a", None), (2, None, None), (3, "c", 7), (4, None, 4)])
+
+    def test_parquet_goes_out_and_in(self):
+        self.load_people()
+        path = os.path.join(self.folder.name, "people.parquet")
+        self.assertEqual(sluice.to_parquet(self.graph.scan("Person"), path, compression="zstd"), 1000)
+        self.assertTrue(pyarrow.parquet.read_table(path).equals(self.graph.scan("Person").read_all()))
+        with sluice.Graph.create(os.path.join(self.folder.name, "h"), SCHEMA) as other:
+            self.assertEqual(other.load({"Person": path}).inserted, 1000)
+            self.assertTrue(other.to_polars("Person").equals(self.graph.to_polars("Person")))
+
     def test_changes_keys_and_neighbours(self):
         self.load_people(10)
         receipt = self.graph.mutate([{"op": "upsert", "node": "Person", "key": 7, "set": {"name": "Ada"}},
@@ -106,6 +155,147 @@ class Package(unittest.TestCase):
         self.graph.delete_branch("draft")
         with self.assertRaises(ValueError):
             before.count("Person")
+
+    def test_differences_are_told_with_what_was_and_what_is(self):
+        self.load_people(3)
+        self.graph.mutate([{"op": "update", "node": "Person", "key": 1, "set": {"age": 50}}, {"op": "delete", "node": "Person", "key": 2},
+                           {"op": "insert", "edge": "KNOWS", "from": 0, "to": 1}])
+        found = self.graph.diff("2", "head")
+        self.assertEqual([(c.change, c.type, c.name, c.before, c.after) for c in found],
+                         [("update", "Person", {"key": 1}, {"age": 1}, {"age": 50}),
+                          ("delete", "Person", {"key": 2}, {"id": 2, "name": "name 2", "age": 2}, None),
+                          ("insert", "KNOWS", {"from": 0, "to": 1}, None, {"from": 0, "to": 1, "since": None})])
+        self.assertEqual(sorted(c.change for c in self.graph.diff("head", "2")), ["delete", "insert", "update"])
+
+    def test_a_feed_goes_on_where_it_was_left(self):
+        self.load_people(3)
+        with self.graph.changes() as feed:
+            whole = feed.read()
+            self.assertEqual([c.change for c in whole], ["insert"] * 3 + ["commit"])
+            self.assertEqual((whole[-1].kind, whole[-1].commit, feed.cursor), ("load", self.graph.log()[0].commit, whole[-1].cursor))
+        for i, change in enumerate(whole):
+            with self.graph.changes(change.cursor) as feed:
+                self.assertEqual(feed.read(), whole[i + 1:])
+        with self.graph.changes() as feed:
+            self.assertEqual(feed.read(2) + feed.read(1) + feed.read(), whole)
+        with self.assertRaises(ValueError):
+            feed.read()
+
+    def test_iterating_over_a_feed_waits_for_more(self):
+        self.load_people(1)
+
+        def write():
+            with sluice.Graph.open(self.graph.path) as other:
+                other.mutate([{"op": "insert", "node": "Person", "key": 70}])
+        seen = []
+        with self.graph.changes("head") as feed:
+            writer = threading.Thread(target=write)
+            writer.start()
+            for change in feed:
+                seen.append((change.change, change.name))
+                if change.change == "commit":
+                    break
+            writer.join()
+        self.assertEqual(seen, [("insert", {"key": 70}), ("commit", {})])
+
+    def test_what_a_feed_would_need_may_be_gone(self):
+        for key in range(5):
+            self.graph.mutate([{"op": "insert", "node": "Person", "key": key}])
+        self.assertGreater(self.graph.gc(keep=1, dry_run=True).generations, 0)
+        self.graph.gc(keep=1)
+        with self.assertRaises(sluice.GapError) as caught:
+            self.graph.changes()
+        self.assertEqual((caught.exception.code, caught.exception.details["gap"]), ("NOT_FOUND", True))
+        self.assertIn("--since COMMIT", caught.exception.hint)
+
+    def test_branches_merge_or_their_conflicts_are_raised(self):
+        self.load_people(3)
+        self.graph.create_branch("side")
+        rename = lambda name, **more: self.graph.mutate([{"op": "update", "node": "Person", "key": 1, "set": {"name": name}}], **more)
+        self.assertEqual(self.graph.merge("side").outcome, "up-to-date")
+        rename("theirs", branch="side")
+        self.assertEqual(self.graph.merge("side").outcome, "fast-forward")
+        rename("one", branch="side")
+        rename("two")
+        with self.assertRaises(sluice.MergeConflict) as caught:
+            self.graph.merge("side")
+        self.assertEqual([(c.kind, c.type, c.key, c.property) for c in caught.exception.conflicts], [("divergent-update", "Person", 1, "name")])
+        self.assertFalse(caught.exception.committed)
+        merged = self.graph.merge("side", on_conflict="ours", delete_source=True, message="mine")
+        self.assertEqual((merged.outcome, merged.source_deleted, len(merged.receipt.commit)), ("merged", True, 36))
+        self.assertEqual(self.graph.get("Person", 1)["name"], "two")
+        self.assertEqual([b.name for b in self.graph.branches()], ["main"])
+
+    def test_checkpoints_schemas_and_reverts(self):
+        self.load_people(3)
+        self.graph.create_checkpoint("three")
+        self.graph.mutate([{"op": "delete", "node": "Person", "key": 1}])
+        self.assertEqual([(c.name, c.generation) for c in self.graph.checkpoints()], [("three", 2)])
+        self.assertEqual(self.graph.count("Person", at="three"), 3)
+        self.assertEqual(len(self.graph.revert("three").commit), 36)
+        self.assertEqual(self.graph.count("Person"), 3)
+        wider = {"nodes": {"Person": {"key": "id", "properties": {"id": "int64", "age": "int64?"}}}, "edges": SCHEMA["edges"]}
+        with self.assertRaises(sluice.SluiceError):
+            self.graph.apply_schema(wider)
+        self.assertIsNotNone(self.graph.apply_schema(wider, allow_data_loss=True).commit)
+        self.assertEqual(self.graph.get("Person", 1), {"id": 1, "age": 1})
+        self.graph.delete_checkpoint("three")
+        self.assertEqual(self.graph.checkpoints(), [])
+
+    def test_bad_rows_are_left_out_and_named(self):
+        path = os.path.join(self.folder.name, "bad.csv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("id,name,age\n1,a,1\n2,b,x\n1,c,3\n")
+        rejects = []
+        receipt = self.graph.load({"Person": path}, on_error="skip", rejects=rejects, branch="new", create_branch=True)
+        self.assertEqual((receipt.skipped, [(r.line, r.code) for r in rejects]), (2, [(3, "CONSTRAINT_TYPE"), (4, "KEY_CONFLICT")]))
+        self.assertEqual((self.graph.count("Person"), self.graph.count("Person", branch="new")), (0, 1))
+        with self.assertRaises(sluice.SluiceError):
+            self.graph.load({"Person": path}, on_error="skip", max_errors=1)
+
+    def test_snapshots_are_pinned_for_a_with_block(self):
+        def pins():
+            with open("/proc/self/maps", encoding="utf-8"), open("/proc/locks", encoding="utf-8") as locks:
+                numbers = {line.split()[5].split(":")[2] for line in locks if " READ " in line and "OFDLCK" in line}
+            return sum(str(os.stat(os.path.join(top, name)).st_ino) in numbers for top, _, names in os.walk(self.graph.path)
+                       for name in names if name == "pins")
+        self.load_people(2)
+        with self.graph.snapshot() as snapshot:
+            self.assertEqual(pins(), 1)
+            reader = snapshot.scan("Person")
+        self.assertEqual(pins(), 1)  # the reader goes on
+        self.assertEqual(reader.read_all().num_rows, 2)
+        del reader
+        self.assertEqual(pins(), 0)
+
+    def test_the_guide_gives_a_frame_in_six_lines(self):
+        with open(os.path.join(SOURCE, "docs/embedding.md"), encoding="utf-8") as file:
+            script = re.search(r"```\n\$ python3 -c '\n(.*?)'\n", file.read(), re.S).group(1)
+        self.assertEqual(len(script.splitlines()), 6)
+        with open(os.path.join(self.folder.name, "people.csv"), "w", encoding="utf-8") as file:
+            file.write("id,name,age\n1,Ada,36\n2,Grace,46\n")
+        said = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True, cwd=self.folder.name,
+                              env=dict(os.environ, PYTHONPATH=os.path.join(SOURCE, "python"))).stdout
+        self.assertIn("Grace", said)
+        self.assertIn("shape: (1, 3)", said)
+
+    def test_types_are_checked(self):
+        try:
+            import mypy  # noqa: F401
+        except ImportError:
+            self.skipTest("mypy is not there")
+        package = self.copy_of_package()
+        good = ("import sluice\n\ndef use(graph: sluice.Graph) -> int:\n    with graph.snapshot('main') as snapshot:\n"
+                "        rows: int = snapshot.count('Person')\n    for change in graph.changes():\n        print(change.cursor)\n"
+                "    return rows + graph.load({'Person': 'p.csv'}).inserted\n")
+        for name, text in (("good.py", good), ("bad.py", good + "\nuse('not a graph')\n")):
+            with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        said = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--follow-imports=skip", "--ignore-missing-imports", "--no-error-summary", "--cache-dir",
+                               os.devnull, os.path.join(package, "sluice"), "good.py", "bad.py"], check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, cwd=self.folder.name, env=dict(os.environ, MYPYPATH=package)).stdout
+        self.assertEqual([line.split(":")[0] for line in said.splitlines()], ["bad.py"], said)
+        self.assertIn("[arg-type]", said)
 
     def test_errors_are_exceptions_with_the_envelope(self):
         self.load_people(10)
@@ -142,7 +332,6 @@ class Package(unittest.TestCase):
 
     def copy_of_package(self):
         """pip builds in the folder itself: not in the sources."""
-        import shutil
         return shutil.copytree(os.path.join(SOURCE, "python"), os.path.join(self.folder.name, "package"))
 
 
