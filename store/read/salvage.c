@@ -36,6 +36,7 @@ static sluice_status hand_on(const sluice_error *from, sluice_error *err)
     return from->code;
 }
 
+PF_PRINTF(4, 0)
 static sluice_status tell(st_salvage *salvage, st_finding finding, const char *object, const char *fmt, va_list args,
                           sluice_error *err)
 {

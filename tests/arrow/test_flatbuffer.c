@@ -90,7 +90,7 @@ static void what_was_built_is_read(void **state)
 static bool walk(const uint8_t *bytes, size_t length)
 {
     st_fb_view view = {bytes, (uint32_t)length, false};
-    volatile uint64_t sum = 0;
+    static volatile uint64_t sum;
     uint32_t size;
     st_fb_table root = st_fb_root(&view), child = st_fb_table_at(&root, 6);
     for (uint32_t slot = 0; slot < ST_FB_SLOTS_MAX; slot++) {

@@ -423,8 +423,9 @@ static sluice_status keep_names(const char *const *texts, const size_t *lengths,
             return status;
         }
     }
+    const char *kept = storage->data ? (const char *)storage->data : ""; /* all of them may be empty */
     for (uint32_t i = 0; i < count; i++) {
-        names[i] = (wk_name){(const char *)storage->data + at, lengths[i]};
+        names[i] = (wk_name){kept + at, lengths[i]};
         at += lengths[i];
     }
     *ret_names = names;
