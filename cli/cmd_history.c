@@ -3,6 +3,7 @@
  */
 #include "cli/output.h"
 #include "coord/audit.h"
+#include "coord/lanes.h"
 #include "store/read/snapshot.h"
 #include "store/state/ancestry.h"
 #include <stdlib.h>
@@ -62,9 +63,10 @@ static void put_commit(st_json *json, const st_generation *generation, uint32_t 
 
 /* ---- log ---- */
 
-enum { LOG_ALL, LOG_COUNT, LOG_AUDIT, LOG_BRANCH, LOG_OPTIONS };
+enum { LOG_ALL, LOG_GRAPH, LOG_COUNT, LOG_AUDIT, LOG_BRANCH, LOG_OPTIONS };
 static const cli_option log_options[LOG_OPTIONS] = {
     [LOG_ALL] = {"all", 0, CLI_FLAG, NULL, "also the commits that merges brought in, by time"},
+    [LOG_GRAPH] = {"graph", 0, CLI_FLAG, NULL, "like --all, with lines from each commit to its parents"},
     [LOG_COUNT] = {NULL, 'n', CLI_NUMBER, "N", "the newest N only"},
     [LOG_AUDIT] = {"audit", 0, CLI_FLAG, NULL, "instead of commits: what recovery did with interrupted writes"},
     [LOG_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch to read (default: main)"},
@@ -74,7 +76,51 @@ typedef struct listing {
     cli_run *run;
     cli_table table;
     uint64_t left;
+    bool draws;
+    co_lanes lanes;
 } listing;
+
+/* A cell of the drawing, by where lines leave it: up, down, left, right. */
+static const char *line_of(bool up, bool down, bool left, bool right)
+{
+    static const char *const lines[] = {" ",      "\u2575", "\u2577", "\u2502", "\u2574", "\u256f", "\u256e", "\u2524",
+                                        "\u2576", "\u2570", "\u256d", "\u251c", "\u2500", "\u2534", "\u252c", "\u253c"};
+    return lines[up + 2 * down + 4 * left + 8 * right];
+}
+
+/* One commit's piece of the commit graph: itself, the lines that pass it, and those that begin or end at it. */
+static sluice_status draw(listing *list, const st_commit *commit, sluice_error *err)
+{
+    co_lane_row row = {.commit = commit->id};
+    pf_buffer text = {0};
+    uint32_t low, high;
+    while (row.parent_count < CO_PARENTS_MAX && !pf_id_is_nil(&commit->parents[row.parent_count])) {
+        row.parents[row.parent_count] = commit->parents[row.parent_count];
+        row.parent_count++;
+    }
+    co_lanes_next(&list->lanes, &row);
+    uint32_t joins = row.ends; /* columns that it is connected with */
+    for (uint32_t i = 0; i < row.parent_count; i++)
+        joins |= 1u << row.lines[i];
+    for (low = 0, high = row.column; low < row.column && !(joins >> low & 1u);)
+        low++;
+    for (uint32_t i = row.column; i < CO_LANES_MAX; i++)
+        high = joins >> i & 1u ? i : high;
+    sluice_status status = SLUICE_OK;
+    for (uint32_t i = 0; i < list->lanes.used && status == SLUICE_OK; i++) {
+        bool across = i > low && i < high, joined = joins >> i & 1u;
+        bool up = row.above >> i & 1u, down = row.below >> i & 1u;
+        const char *cell = i == row.column ? (row.parent_count > 1 ? "\u25c9" : "\u25cf")
+                                           : line_of(up, down, across || (joined && i > row.column),
+                                                     across || (joined && i < row.column));
+        status = pf_buffer_append_format(&text, err, "%s%s", cell, i >= low && i < high ? "\u2500" : " ");
+    }
+    if (status == SLUICE_OK)
+        status = cli_table_cell(&list->table, text.data,
+                                text.length - (text.length > 0 && text.data[text.length - 1] == ' '), err);
+    pf_buffer_free(&text);
+    return status;
+}
 
 static sluice_status list_commit(void *context, const st_generation *generation, uint32_t index, bool *stop,
                                  sluice_error *err)
@@ -96,6 +142,8 @@ static sluice_status list_commit(void *context, const st_generation *generation,
     char time[CLI_TIME_TEXT];
     pf_id_text(&commit->id, id);
     cli_time_text(commit->time_us, time);
+    if (list->draws)
+        PF_TRY(draw(list, commit, err));
     PF_TRY(cli_table_text(&list->table, id, err));
     PF_TRY(cli_table_number(&list->table, generation->number, err));
     PF_TRY(cli_table_text(&list->table, commit->kind, err));
@@ -322,26 +370,30 @@ done:
 
 static sluice_status run_log(cli_run *run, sluice_error *err)
 {
-    static const char *const heads[] = {"commit",  "generation", "kind",   "time",   "inserted",
-                                        "updated", "deleted",    "merged", "message"};
+    static const char *const heads[] = {"",         "commit",  "generation", "kind",   "time",
+                                        "inserted", "updated", "deleted",    "merged", "message"};
+    const uint32_t columns = sizeof heads / sizeof heads[0];
     const char *branch = cli_text_or(run, LOG_BRANCH, "main");
     const cli_value *count = cli_option_value(run, LOG_COUNT);
     st_graph *graph = NULL;
     st_log *log;
-    listing list = {.run = run, .left = count->given ? count->number : UINT64_MAX};
+    listing list = {.run = run,
+                    .left = count->given ? count->number : UINT64_MAX,
+                    .draws = cli_option_value(run, LOG_GRAPH)->given && !run->arguments.json};
+    uint32_t first = list.draws ? 0 : 1;
     sluice_status status;
     if (cli_option_value(run, LOG_AUDIT)->given)
         return run_audit(run, list.left, err);
     PF_GOTO(status, done, open_log(run, branch, &graph, &log, err));
     if (!run->arguments.json) {
-        PF_GOTO(status, done, cli_table_begin(run->out, sizeof heads / sizeof heads[0], &list.table, err));
-        for (uint32_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-            if (i == 1 || (i >= 4 && i <= 6))
-                cli_table_right(&list.table, i);
+        PF_GOTO(status, done, cli_table_begin(run->out, columns - first, &list.table, err));
+        for (uint32_t i = first; i < columns; i++) {
+            if (i == 2 || (i >= 5 && i <= 7))
+                cli_table_right(&list.table, i - first);
             PF_GOTO(status, done, cli_table_text(&list.table, heads[i], err));
         }
     }
-    if (cli_option_value(run, LOG_ALL)->given)
+    if (cli_option_value(run, LOG_ALL)->given || cli_option_value(run, LOG_GRAPH)->given)
         PF_GOTO(status, done, list_history(&list, graph, branch, err));
     else
         PF_GOTO(status, done, st_lineage_each(graph, log, list_commit, &list, err));

@@ -4,46 +4,59 @@
 #include "coord/lanes.h"
 #include <stdbool.h>
 
-typedef struct lanes {
-    pf_id waits[CO_LANES_MAX]; /* for this commit; nil: free */
-    uint32_t used;             /* the most at one time */
-} lanes;
-
 /* The column that waits for it, else the first free one, which then does. */
-static uint32_t column_for(lanes *all, const pf_id *commit)
+static uint32_t column_for(co_lanes *lanes, const pf_id *commit)
 {
-    uint32_t free_one = CO_LANES_MAX - 1;
+    uint32_t chosen = CO_LANES_MAX - 1;
     for (uint32_t i = 0; i < CO_LANES_MAX; i++) {
-        if (pf_id_equal(&all->waits[i], commit))
+        if (pf_id_equal(&lanes->waits[i], commit))
             return i;
     }
     for (uint32_t i = CO_LANES_MAX; i-- > 0;) {
-        if (pf_id_is_nil(&all->waits[i]))
-            free_one = i;
+        if (pf_id_is_nil(&lanes->waits[i]))
+            chosen = i;
     }
-    all->waits[free_one] = *commit;
-    all->used = free_one + 1 > all->used ? free_one + 1 : all->used;
-    return free_one;
+    lanes->waits[chosen] = *commit;
+    lanes->used = chosen + 1 > lanes->used ? chosen + 1 : lanes->used;
+    return chosen;
 }
 
-uint32_t co_lanes(co_lane_row *rows, uint32_t count)
+static uint32_t lines_of(const co_lanes *lanes)
 {
-    lanes all = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        co_lane_row *row = &rows[i];
-        row->column = column_for(&all, &row->commit);
-        for (uint32_t k = 0; k < CO_LANES_MAX; k++) { /* all lines to it end here */
-            if (pf_id_equal(&all.waits[k], &row->commit))
-                all.waits[k] = (pf_id){0};
-        }
-        for (uint32_t k = 0; k < row->parent_count; k++) {
-            bool goes_on = k == 0 && pf_id_is_nil(&all.waits[row->column]);
-            for (uint32_t other = 0; goes_on && other < CO_LANES_MAX; other++)
-                goes_on = !pf_id_equal(&all.waits[other], &row->parents[k]) || other > row->column;
-            if (goes_on)
-                all.waits[row->column] = row->parents[k];
-            row->lines[k] = goes_on ? row->column : column_for(&all, &row->parents[k]);
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < CO_LANES_MAX; i++)
+        bits |= (uint32_t)!pf_id_is_nil(&lanes->waits[i]) << i;
+    return bits;
+}
+
+/* Goes on in the commit's own column, unless a line to the same parent stands more to the left. */
+static bool goes_on(const co_lanes *lanes, const co_lane_row *row)
+{
+    for (uint32_t i = 0; i < row->column; i++) {
+        if (pf_id_equal(&lanes->waits[i], &row->parents[0]))
+            return false;
+    }
+    return pf_id_is_nil(&lanes->waits[row->column]);
+}
+
+void co_lanes_next(co_lanes *lanes, co_lane_row *row)
+{
+    row->above = lines_of(lanes);
+    row->column = column_for(lanes, &row->commit);
+    row->ends = 0;
+    for (uint32_t i = 0; i < CO_LANES_MAX; i++) {
+        if (!pf_id_equal(&lanes->waits[i], &row->commit))
+            continue;
+        row->ends |= row->above & 1u << i;
+        lanes->waits[i] = (pf_id){0};
+    }
+    for (uint32_t k = 0; k < row->parent_count; k++) {
+        if (k == 0 && goes_on(lanes, row)) {
+            lanes->waits[row->column] = row->parents[k];
+            row->lines[k] = row->column;
+        } else {
+            row->lines[k] = column_for(lanes, &row->parents[k]);
         }
     }
-    return all.used;
+    row->below = lines_of(lanes);
 }

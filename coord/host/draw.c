@@ -206,8 +206,10 @@ void host_draw_lineage(pf_buffer *page, const pf_buffer *text, bool names)
 {
     static lineage_rows all; /* large; there is one thread */
     take_lines(&all, text);
-    uint32_t columns = co_lanes(all.rows, all.count);
-    double width = x_of(columns > 0 ? columns - 1 : 0) + 12, height = ROW_TALL * all.count;
+    co_lanes lanes = {0};
+    for (uint32_t row = 0; row < all.count; row++)
+        co_lanes_next(&lanes, &all.rows[row]);
+    double width = x_of(lanes.used > 0 ? lanes.used - 1 : 0) + 12, height = ROW_TALL * all.count;
     PUT("<div class=\"lineage\"><svg class=\"commits\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
         "role=\"img\" "
         "aria-label=\"commit graph\">",

@@ -26,6 +26,17 @@ class Merging(ProgramTest):
     def table(self, branch="main"):
         return {row["id"]: row for row in self.done("scan", "G", "P", "--json", "--branch", branch).lines}
 
+    def test_history_is_drawn(self):
+        self.rename("b", 1, "x")
+        self.rename("main", 0, "y")
+        self.rename("b", 1, "z")
+        self.assertEqual(self.done("merge", "G", "b", "--json").document["outcome"], "merged")
+        told = self.done("log", "G", "--graph").out.splitlines()
+        self.assertEqual([line[:3] for line in told[1:]], ["\u25c9\u2500\u256e", "\u2502 \u25cf", "\u25cf \u2502", "\u251c\u2500\u25cf",
+                                                           "\u25cf  ", "\u25cf  "])
+        ids = [line["commit"] for line in self.done("log", "G", "--graph", "--json").lines]
+        self.assertEqual([commit for line in told for commit in line.split() if commit in ids and line.index(commit) < 9], ids)
+
     def test_the_document_says_what_was_done(self):
         self.assertEqual(self.done("merge", "G", "b", "--json").document["outcome"], "up-to-date")
         self.rename("b", 1, "x")
