@@ -19,6 +19,8 @@ PIECES = {"SLUICE_SPLIT": "2000", "SLUICE_TEST_SPILL": "50"}
 
 
 class Kill(ProgramTest):
+    leaks = False  # the same commands many hundred times; other tests look for theirs
+
     def setUp(self):
         super().setUp()
         if not self.done("version", "--json").document["build"]["failpoints"]:

@@ -17,6 +17,8 @@ LOADS, ROWS = 6, 20
 
 
 class Maintain(ProgramTest):
+    leaks = False  # the same commands many hundred times; other tests look for theirs
+
     def setUp(self):
         super().setUp()
         if not self.done("version", "--json").document["build"]["failpoints"]:

@@ -33,6 +33,8 @@ GRACE = 0.1  # for a rival that need not wait for the stopped process; whether i
 
 
 class Cells(ProgramTest):
+    leaks = False  # the same commands many hundred times; other tests look for theirs
+
     def setUp(self):
         super().setUp()
         build = self.done("version", "--json").document["build"]

@@ -16,6 +16,8 @@ OLD, NEW, NEXT = [1, 2, 3], [10, 11, 12, 13], [100]
 
 
 class Failpoints(ProgramTest):
+    leaks = False  # the same commands many hundred times; other tests look for theirs
+
     def setUp(self):
         super().setUp()
         self.write("old.csv", "id,name\n" + "".join("%d,old\n" % i for i in OLD))

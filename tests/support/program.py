@@ -108,6 +108,7 @@ def end_of_orphans():
 
 class ProgramTest(unittest.TestCase):
     maxDiff = None
+    leaks = True  # does a sanitized program look for leaks as it ends? That is a third of a small command's time
 
     @classmethod
     def setUpClass(cls):
@@ -120,6 +121,8 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_F", "SLUICE_W", "SLUICE_S"))}
         self.environment.update(NO_COLOR="1", LC_ALL="C.UTF-8", TZ="UTC")
+        if not self.leaks:
+            self.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
     def path(self, name):
         return os.path.join(self.folder, name)
