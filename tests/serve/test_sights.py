@@ -206,12 +206,12 @@ class Sights(ServeTest):
         self.clean()
 
     def run_jobs(self, connection, first, count):
-        """So many mutations, some of them at work at any time; ends when all are answered."""
+        """So many mutations, some of them at work at any time; ends when all are answered. One in twenty changes something."""
         sent = answered = 0
         while answered < count:
             while sent < count and sent - answered < 32:
-                connection.send("submit", sent, graph="G", command="mutate", words=["G"],
-                                text='{"op": "upsert", "node": "P", "key": %d, "set": {"v": "%d"}}\n' % ((first + sent) % 100, sent))
+                upsert = '{"op": "upsert", "node": "P", "key": %d, "set": {"v": "%d"}}\n' % ((first + sent) % 100, sent)
+                connection.send("submit", sent, graph="G", command="mutate", words=["G"], text=upsert if sent % 20 == 0 else "")
                 sent += 1
             answer = connection.receive()
             self.assertEqual(answer.get("result", {}).get("exit"), 0, answer)
@@ -235,8 +235,9 @@ class Sights(ServeTest):
         after = sizes()
         figure("after %d and %d jobs (%.0f a second): KiB %s and %s, descriptors %s and %s (the supervisor, then idle workers)",
                JOBS // 5, JOBS, (JOBS - JOBS // 5) / spent, before[0], after[0], before[1], after[1])
-        self.assertLess(after[0][0] - before[0][0], 1024)
-        self.assertLess(max(after[0][1:]) - max(before[0][1:]), 4096)
+        if not self.sanitized():
+            self.assertLess(after[0][0] - before[0][0], 1024)
+            self.assertLess(max(after[0][1:]) - max(before[0][1:]), 4096)
         self.assertLessEqual(after[1][0], before[1][0] + 3)  # one more worker, at most
         self.assertLess(max(after[1][1:]), 30)
         connection.close()
