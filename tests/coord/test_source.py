@@ -22,8 +22,8 @@ def callers(function):
                 with open(path, encoding="utf-8") as file:
                     text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
                 for match in call.finditer(text):
-                    before = text[:match.start()].rsplit("\n", 1)[-1]
-                    if not re.match(r"(static )?(sluice_status|void) ?$", before):
+                    *lines, before = text[:match.start()].rsplit("\n", 2)
+                    if "PF_SABOTAGE(" not in lines[-1] and not re.match(r"(static )?(sluice_status|void) ?$", before):
                         found.add(os.path.relpath(path, ROOT))
     return found
 
