@@ -105,6 +105,7 @@ static void enter(void)
 
     finish_switch(all, NULL, true);
     self->run(self->argument);
+    all->step++; /* so that no two switches are at one step */
     self->state = ENDED;
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(NULL, all->main_bottom, all->main_size);
@@ -158,14 +159,17 @@ static uint32_t ready_ones(fibers *all, uint32_t *ret)
     return count;
 }
 
-/* All wait: those that stand still go on, else time does. False: nothing can ever happen. */
+/* All wait: those that stand still go on, else time does, or the other way round. False: nothing can ever happen. */
 static bool wake_some(fibers *all)
 {
     int64_t first = INT64_MAX;
-    bool stopped = false;
+    bool stopped = false, waited_for = false;
+    for (uint32_t i = 0; i < all->count; i++)
+        waited_for = waited_for || ((all->items[i].state == SLEEPS || all->items[i].state == WAITS) &&
+                                    all->items[i].until_ns != INT64_MAX);
     for (uint32_t i = 0; i < all->count; i++) {
         fiber *one = &all->items[i];
-        if (one->state == STOPPED) {
+        if (one->state == STOPPED && !(one->until_step % 2 && waited_for)) {
             one->state = READY;
             stopped = true;
         } else if ((one->state == SLEEPS || one->state == WAITS) && one->until_ns < first) {

@@ -8,8 +8,6 @@
 
 #include "run.h"
 
-/* Can the simulator come to this window? Else why not. */
-const char *sim_ledger_why_not(pf_failpoint point);
 /* Notes a row of audit/. */
 void sim_ledger_recovered(sim_counts *counts, const char *kind, const char *classification);
 /* Prints all; returns how many gaps there are. */

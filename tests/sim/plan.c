@@ -39,6 +39,45 @@ static unsigned draw(uint64_t *random, unsigned bound)
     return (unsigned)(*random >> 16) % bound;
 }
 
+/* ---- windows ---- */
+
+static const char spooled[] = "input is a file, which is read where it lies";
+static const char groups[] = "there is no region, so nobody publishes in a group (tests/coord/test_group_deaths.c)";
+static const char made[] = "the graph is there (tests/graph/test_init.c)";
+static const char pooled[] = "jobs run in one process (tests/pool)";
+static const struct {
+    pf_failpoint point;
+    const char *why;
+} never[] = {
+    {PF_FP_LOAD_BEFORE_SPOOLING, spooled},
+    {PF_FP_LOAD_WHILE_SPOOLING, spooled},
+    {PF_FP_LOAD_AFTER_SPOOLING, spooled},
+    {PF_FP_LOAD_AFTER_SPILL, "too few rows to spill (tests/matrix)"},
+    {PF_FP_LOAD_AFTER_REJECTS, "no load skips rows (tests/load/test_skip_crash.c)"},
+    {PF_FP_ARM_BEFORE_SIDE_FILE, "no plan is too large for its slot (tests/matrix)"},
+    {PF_FP_ARM_AFTER_SIDE_FILE, "no plan is too large for its slot (tests/matrix)"},
+    {PF_FP_PUBLISH_AFTER_LINE, groups},
+    {PF_FP_PUBLISH_AFTER_TAKE, groups},
+    {PF_FP_PUBLISH_BEFORE_DECIDE, groups},
+    {PF_FP_PUBLISH_AFTER_DECIDE, groups},
+    {PF_FP_INIT_AFTER_LAYOUT, made},
+    {PF_FP_INIT_BEFORE_PUBLISH, made},
+    {PF_FP_INIT_AFTER_PUBLISH, made},
+    {PF_FP_WORKER_AFTER_START, pooled},
+    {PF_FP_WORKER_AFTER_TAKE, pooled},
+    {PF_FP_WORKER_BEFORE_DONE, pooled},
+};
+
+const char *sim_plan_why_not(pf_failpoint point)
+{
+    if (point < PF_FP_BARRIER_BEFORE)
+        return "a call of the volume, counted as such, or the check of a real file system";
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (never[i].point == point)
+            return never[i].why;
+    return NULL;
+}
+
 /* ---- made from a seed ---- */
 
 /* Several of one kind: it comes more often. */
@@ -102,7 +141,7 @@ static void make_fault(uint64_t *random, const sim_plan *plan, sim_fault *ret_fa
                              .error = errors[draw(random, 4)],
                              .times = 1 + draw(random, 3)};
     ret_fault->at = 1 + draw(random, draw(random, 3) ? 300 : 1500);
-    if (ret_fault->kind == SIM_FAULT_STOP)
+    if (ret_fault->kind == SIM_FAULT_STOP) /* odd: also while all others wait for it */
         ret_fault->times = 100 + draw(random, 4000);
     if (ret_fault->kind == SIM_FAULT_FULL)
         ret_fault->times = draw(random, 40);
@@ -114,16 +153,113 @@ static void make_fault(uint64_t *random, const sim_plan *plan, sim_fault *ret_fa
     }
 }
 
+/* ---- histories that are led to one window ---- */
+
+typedef struct lead { /* to the windows [first, last]: who passes them */
+    pf_failpoint first, last;
+    sim_kind kind;
+    uint32_t branch, other;
+} lead;
+static const lead leads[] = {
+    {PF_FP_BARRIER_BEFORE, PF_FP_PREPARE_AFTER_PIN, SIM_OP_MUTATE, 0, 1},
+    {PF_FP_LOAD_BEFORE_SPOOLING, PF_FP_LOAD_AFTER_EDITS, SIM_OP_LOAD, 0, 1},
+    {PF_FP_MAINTAIN_AFTER_LIST, PF_FP_MAINTAIN_AFTER_EDITS, SIM_OP_OPTIMIZE, 0, 1},
+    {PF_FP_PREPARE_AFTER_PLAN, PF_FP_PUBLISH_AFTER_DECIDE, SIM_OP_LOAD, 0, 1},
+    {PF_FP_SEGMENT_AFTER_OPENING_SYNC, PF_FP_SEGMENT_AFTER_CURRENT_SYNC, SIM_OP_MUTATE, 0, 1},
+    {PF_FP_FINALIZE_BEFORE_AUDIT, PF_FP_FINALIZE_AFTER_RETIRE, SIM_OP_MERGE_DELETE, 0, 1},
+    {PF_FP_RECOVER_BEFORE_PUBLISH, PF_FP_RECOVER_AFTER_RETIRE, SIM_OP_LOAD, 0, 1},
+    {PF_FP_BRANCH_AFTER_RECEIPT, PF_FP_BRANCH_AFTER_REF, SIM_OP_BRANCH_CREATE, 0, 2},
+    {PF_FP_BRANCH_BEFORE_REMOVE, PF_FP_BRANCH_AFTER_REMOVE, SIM_OP_BRANCH_DELETE, 0, 1},
+    {PF_FP_NEW_BRANCH_AFTER_FOLDER, PF_FP_NEW_BRANCH_BEFORE_REF, SIM_OP_LOAD_BRANCH, 0, 2},
+    {PF_FP_GC_BEFORE_BOUNDARY, PF_FP_GC_AFTER_SEGMENT, SIM_OP_GC_KEEP, 0, 1},
+};
+
+static void add_fault(sim_plan *plan, sim_fault fault)
+{
+    fault.by_point = true;
+    plan->faults[plan->fault_count++] = fault;
+}
+
+static void add_op(uint64_t *random, sim_plan *plan, sim_op op)
+{
+    op.tries = 3;
+    if (op.salt == 0)
+        op.salt = sim_mix(*random += plan->op_count);
+    plan->ops[plan->op_count++] = op;
+}
+
+/* A process or everything ends there; and before that whatever it takes to come there. */
+static void lead_to(uint64_t *random, const lead *to, pf_failpoint point, sim_plan *plan)
+{
+    static const sim_fault_kind ends[] = {SIM_FAULT_DIE,         SIM_FAULT_DIE_AFTER, SIM_FAULT_POWER,
+                                          SIM_FAULT_POWER_AFTER, SIM_FAULT_DIE,       SIM_FAULT_POWER};
+    bool recovers = to->first == PF_FP_RECOVER_BEFORE_PUBLISH;
+    bool segments = to->first == PF_FP_SEGMENT_AFTER_OPENING_SYNC || point >= PF_FP_GC_AFTER_LINEAGE;
+    sim_op op = {.kind = to->kind, .branch = to->branch, .other = to->other};
+    if (segments) { /* an error in the log makes its next writer open another segment */
+        add_fault(plan, (sim_fault){.kind = SIM_FAULT_FAIL,
+                                    .point = PF_FP_PUBLISH_AFTER_LOG_RECORD_WRITE,
+                                    .at = 1,
+                                    .error = EIO,
+                                    .times = 1});
+        for (unsigned i = 0; i < 3; i++)
+            add_op(random, plan, (sim_op){.kind = SIM_OP_UPSERT});
+    }
+    if (point >= PF_FP_GC_AFTER_LINEAGE) { /* what keeps the first segment: the checkpoint "early", and b's beginning */
+        add_op(random, plan, (sim_op){.kind = SIM_OP_CHECKPOINT_DELETE, .salt = 2});
+        add_op(random, plan, (sim_op){.kind = SIM_OP_BRANCH_DELETE, .other = 1});
+        op.salt = 3;
+    }
+    for (unsigned i = 0; to->kind == SIM_OP_OPTIMIZE && i < 2; i++) /* what it puts together */
+        add_op(random, plan, (sim_op){.kind = SIM_OP_LOAD, .salt = 16 + 4 * i});
+    if (recovers) {
+        add_fault(plan, (sim_fault){.kind = SIM_FAULT_DIE, .point = PF_FP_ARM_AFTER, .at = 1});
+        add_op(random, plan, (sim_op){.kind = SIM_OP_RECOVER, .actor = 1});
+    }
+    if (to->kind == SIM_OP_GC_KEEP && !segments) { /* something that it removes */
+        add_fault(plan, (sim_fault){.kind = SIM_FAULT_DIE, .point = PF_FP_LOAD_AFTER_EDITS, .at = 1});
+        add_op(random, plan, (sim_op){.kind = SIM_OP_LOAD});
+    }
+    add_op(random, plan, op);
+    add_fault(plan, (sim_fault){.kind = ends[draw(random, 6)],
+                                .point = point,
+                                .at = 1 + draw(random, 2),
+                                .loss = (pf_sim_loss)draw(random, 4)});
+}
+
+/* The windows in turn, of those that can be come to. */
+static void lead_somewhere(uint64_t *random, uint64_t turn, sim_plan *plan)
+{
+    uint32_t count = 0;
+    for (unsigned round = 0; round < 2; round++) {
+        uint32_t number = 0;
+        for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
+            for (pf_failpoint point = leads[i].first; point <= leads[i].last; point++) {
+                if (sim_plan_why_not(point))
+                    continue;
+                if (round == 1 && number == turn % count) {
+                    lead_to(random, &leads[i], point, plan);
+                    return;
+                }
+                number++;
+            }
+        }
+        count = number;
+    }
+}
+
 void sim_plan_make(uint64_t seed, sim_plan *ret_plan)
 {
     static const uint32_t chances[] = {2, 8, 40, 200};
     uint64_t random = sim_mix(seed ^ UINT64_C(0x51));
     *ret_plan = (sim_plan){.seed = seed, .actors = 2 + draw(&random, 3)};
     ret_plan->turns.one_in = chances[draw(&random, 4)];
+    if (seed % 3 == 0)
+        lead_somewhere(&random, seed / 3, ret_plan);
     for (uint32_t actor = 0; actor < ret_plan->actors; actor++)
         for (uint32_t n = 1 + draw(&random, 3); n > 0; n--)
             make_op(&random, actor, &ret_plan->ops[ret_plan->op_count++]);
-    uint32_t wanted = draw(&random, 8) ? 1 + draw(&random, 4) : 0;
+    uint32_t wanted = draw(&random, 8) ? ret_plan->fault_count + 1 + draw(&random, 4) : 0;
     while (ret_plan->fault_count < wanted)
         make_fault(&random, ret_plan, &ret_plan->faults[ret_plan->fault_count++]);
 }

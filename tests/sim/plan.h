@@ -92,6 +92,8 @@ typedef struct sim_plan {
     fiber_switch *switches; /* owned; of turns */
 } sim_plan;
 
+/* Can a history come to this window? Else why not. */
+const char *sim_plan_why_not(pf_failpoint point);
 void sim_plan_make(uint64_t seed, sim_plan *ret_plan);
 void sim_plan_free(sim_plan *plan); /* safe on a zeroed one */
 /* A copy that owns its switches. */

@@ -6,7 +6,9 @@
  *   SLUICE_SIM_ALL=1        does not stop at the first that fails
  */
 #include "ledger.h"
+#include "minimise.h"
 #include "tests/support/test.h"
+#include <glob.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +48,40 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+/* ---- a failing one ---- */
+
+static bool fails(void *context, const sim_plan *plan)
+{
+    sim_counts *counts = calloc(1, sizeof *counts);
+    char violation[2048];
+    (void)context;
+    assert_non_null(counts);
+    bool good = sim_history(plan, counts, NULL, violation, NULL);
+    free(counts);
+    return !good;
+}
+
+/* As small as it gets, in a file next to the program: to be looked at, and kept in tests/sim/kept. */
+static void write_small(const sim_plan *plan, uint64_t seed)
+{
+    sim_counts *counts = calloc(1, sizeof *counts);
+    char violation[2048], name[64];
+    static char text[1 << 20];
+    sim_plan small;
+    assert_non_null(counts);
+    (void)sim_history(plan, counts, NULL, violation, &small);
+    free(counts);
+    uint32_t tries = sim_minimise(&small, fails, NULL, 2000);
+    sim_plan_write(&small, text, sizeof text);
+    sim_plan_free(&small);
+    (void)snprintf(name, sizeof name, "sim-%" PRIu64 ".txt", seed);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "# %s\n%s", violation, text) > 0);
+    assert_int_equal(fclose(file), 0);
+    print_error("as small as it gets, after %u tries: %s\n", tries, name);
+}
+
 static void run_seed(uint64_t seed, sim_counts *counts)
 {
     sim_plan plan;
@@ -53,6 +89,8 @@ static void run_seed(uint64_t seed, sim_counts *counts)
     say_running(seed);
     sim_plan_make(seed, &plan);
     if (!sim_history(&plan, counts, NULL, violation, NULL)) {
+        if (!getenv("SLUICE_SIM_ALL"))
+            write_small(&plan, seed);
         if (!getenv("SLUICE_SIM_ALL"))
             fail_msg("seed %" PRIu64 ": %s", seed, violation);
         print_error("seed %" PRIu64 ": %s\n", seed, violation);
@@ -118,11 +156,117 @@ static void one_seed_is_one_history_byte_for_byte(void **state)
     }
 }
 
+/* Fails when there is a merge by actor 1, a power loss, and a switch to 2. */
+static bool fails_so(void *context, const sim_plan *plan)
+{
+    bool merges = false, loses = false, switches = false;
+    (void)context;
+    for (uint32_t i = 0; i < plan->op_count; i++)
+        merges = merges || (plan->ops[i].kind == SIM_OP_MERGE && plan->ops[i].actor == 1);
+    for (uint32_t i = 0; i < plan->fault_count; i++)
+        loses = loses || plan->faults[i].kind == SIM_FAULT_POWER;
+    for (uint32_t i = 0; i < plan->turns.count; i++)
+        switches = switches || plan->turns.items[i].to == 2;
+    return merges && loses && switches;
+}
+
+static void what_fails_is_made_small_and_written_and_read(void **state)
+{
+    char text[1024], again[1024];
+    sim_plan plan = {.seed = 7, .actors = 4, .turns = {.listed = true, .one_in = 1}}, read;
+    (void)state;
+    for (uint32_t i = 0; i < 20; i++)
+        plan.ops[plan.op_count++] =
+            (sim_op){.actor = i % 4, .kind = (sim_kind)(i % SIM_OP_KINDS), .tries = 1, .salt = i};
+    for (uint32_t i = 0; i < 6; i++)
+        plan.faults[plan.fault_count++] =
+            (sim_fault){.kind = (sim_fault_kind)i, .by_point = i % 2 == 1, .point = PF_FP_ARM_AFTER, .at = i};
+    plan.ops[9] = (sim_op){.actor = 1, .kind = SIM_OP_MERGE, .other = 1, .tries = 2, .salt = UINT64_MAX};
+    plan.switches = calloc(100, sizeof *plan.switches);
+    assert_non_null(plan.switches);
+    for (uint32_t i = 0; i < 100; i++)
+        plan.switches[i] = (fiber_switch){i, i % 50 == 33 ? 2 : 1};
+    plan.turns.items = plan.switches;
+    plan.turns.count = 100;
+    assert_true(fails_so(NULL, &plan));
+    assert_true(sim_minimise(&plan, fails_so, NULL, 1000) < 200);
+    assert_int_equal(plan.op_count + plan.fault_count + plan.turns.count, 3);
+    sim_plan_write(&plan, text, sizeof text);
+    assert_true(sim_plan_read(text, &read));
+    sim_plan_write(&read, again, sizeof again);
+    assert_string_equal(text, again);
+    assert_false(sim_plan_read("seed 1\nnonsense\n", &(sim_plan){0}));
+    sim_plan_free(&plan);
+    sim_plan_free(&read);
+}
+
+/* A history whose turns are listed is the one that they were taken from. */
+static void a_listed_history_is_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 21; seed < 25; seed++) {
+        pf_buffer traces[2] = {{0}, {0}};
+        sim_counts *counts = calloc(1, sizeof *counts);
+        char violation[2048];
+        sim_plan plan, listed, none;
+        assert_non_null(counts);
+        sim_plan_make(seed, &plan);
+        assert_true(sim_history(&plan, counts, &traces[0], violation, &listed));
+        assert_true(sim_history(&listed, counts, &traces[1], violation, &none));
+        assert_int_equal(traces[0].length, traces[1].length);
+        assert_memory_equal(traces[0].data, traces[1].data, traces[0].length);
+        pf_buffer_free(&traces[0]);
+        pf_buffer_free(&traces[1]);
+        sim_plan_free(&plan);
+        sim_plan_free(&listed);
+        sim_plan_free(&none);
+        free(counts);
+    }
+}
+
+/* ---- kept ones ---- */
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void what_failed_once_does_not_fail_again(void **state)
+{
+    glob_t found;
+    (void)state;
+    assert_int_equal(glob(TEST_GOLDEN_DIR "/../sim/kept/*.txt", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        sim_counts *counts = calloc(1, sizeof *counts);
+        char *text = read_file(found.gl_pathv[i]), violation[2048];
+        sim_plan plan;
+        assert_non_null(counts);
+        assert_true(sim_plan_read(text, &plan));
+        say_running(plan.seed);
+        if (!sim_history(&plan, counts, NULL, violation, NULL))
+            fail_msg("%s: %s", found.gl_pathv[i], violation);
+        sim_plan_free(&plan);
+        free(text);
+        free(counts);
+    }
+    print_message("%zu kept histories\n", (size_t)found.gl_pathc);
+    globfree(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_history_keeps_its_promises),
         cmocka_unit_test(one_seed_is_one_history_byte_for_byte),
+        cmocka_unit_test(a_listed_history_is_the_same),
+        cmocka_unit_test(what_fails_is_made_small_and_written_and_read),
+        cmocka_unit_test(what_failed_once_does_not_fail_again),
     };
     (void)signal(SIGABRT, on_abort);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
