@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define MANY 10000u /* histories that come to what few come to, too */
+
 /* ---- windows ---- */
 
 static uint32_t print_windows(const sim_counts *counts)
@@ -47,7 +49,7 @@ static uint32_t print_rows(const sim_counts *counts)
     for (uint32_t i = 0; i < SIM_ROWS; i++) {
         print_message("%s%s: %" PRIu64 "%s", i ? ", " : "recovered: ", rows[i], counts->rows[i],
                       i + 1 == SIM_ROWS ? "\n" : "");
-        if (counts->rows[i] == 0 && !row_gaps[i]) {
+        if (counts->rows[i] == 0 && !row_gaps[i] && counts->histories >= MANY) {
             print_error("no recovery finds an intent %s\n", rows[i]);
             missing++;
         }
@@ -83,7 +85,7 @@ static uint32_t print_answers(const sim_counts *counts)
         for (uint32_t kind = 0; kind < SIM_OP_KINDS; kind++)
             sum += counts->outcomes[kind][answers[i]];
         print_message("%s%s: %" PRIu64, i ? ", " : "answers: ", sluice_status_name(answers[i]), sum);
-        if (sum == 0) {
+        if (sum == 0 && (answers[i] != SLUICE_CONSTRAINT_CARDINALITY || counts->histories >= MANY)) {
             print_error("no client is told %s\n", sluice_status_name(answers[i]));
             missing++;
         }

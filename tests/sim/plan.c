@@ -203,12 +203,13 @@ static void lead_to(uint64_t *random, const lead *to, pf_failpoint point, sim_pl
                                     .error = EIO,
                                     .times = 1});
         for (unsigned i = 0; i < 3; i++)
-            add_op(random, plan, (sim_op){.kind = SIM_OP_UPSERT});
+            add_op(random, plan, (sim_op){.kind = i == 2 ? SIM_OP_OVERWRITE : SIM_OP_UPSERT});
     }
-    if (point >= PF_FP_GC_AFTER_LINEAGE) { /* what keeps the first segment: the checkpoint "early", and b's beginning */
+    if (point >= PF_FP_GC_AFTER_LINEAGE) { /* what keeps the first segment, but for rows in it */
         add_op(random, plan, (sim_op){.kind = SIM_OP_CHECKPOINT_DELETE, .salt = 2});
         add_op(random, plan, (sim_op){.kind = SIM_OP_BRANCH_DELETE, .other = 1});
         op.salt = 3;
+        add_op(random, plan, op); /* b's folder goes by the first one, what it kept by the second */
     }
     for (unsigned i = 0; to->kind == SIM_OP_OPTIMIZE && i < 2; i++) /* what it puts together */
         add_op(random, plan, (sim_op){.kind = SIM_OP_LOAD, .salt = 16 + 4 * i});
