@@ -13,7 +13,6 @@ import unittest
 
 SOURCE, BUILD = os.environ["SLUICE_SOURCE_DIR"], os.environ["SLUICE_BUILD_DIR"]
 PROGRAMS = os.path.join(BUILD, "tests", "sabotage")
-LONG = bool(os.environ.get("SLUICE_LONG"))
 ARMED = ("die_at_every_call", "an_armed_write_leaves_old_or_new")
 VISIBLE = ("die_at_every_call", "a_write_with_a_visible_effect_leaves_old_or_new")
 DEFECTS = {
@@ -60,14 +59,18 @@ DEFECTS = {
     "lineage_not_kept": ("retention", "commits_of_segments_that_are_gone_stay_known"),
 }
 
+# Beside that, the simulator sees these within so many of its seeds, without being told where to look.
+SIMULATED = {"record_not_synced": 200, "segment_name_not_synced": 200, "document_name_not_synced": 200, "fragment_not_synced": 1000,
+             "absent_key_not_in_read_set": 1000, "receipts_not_looked_up": 1000}
+
 
 def program_of(test):
     return os.path.join(PROGRAMS, "sabotage_test_" + test)
 
 
-def run(test, name, defect=""):
+def run(test, name, defect="", **more):
     """(did it pass, what it said). One that fails is not waited for any longer."""
-    environment = {**os.environ, "SLUICE_SABOTAGE": defect, "SLUICE_TEST": name}
+    environment = {**os.environ, "SLUICE_SABOTAGE": defect, "SLUICE_TEST": name, **more}
     said = b""
     with subprocess.Popen([program_of(test)], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True) as process:
@@ -88,6 +91,13 @@ class Defects(unittest.TestCase):
                 passed, said = run(test, name, defect)
                 self.assertIsNotNone(passed, "no such test: %s %s" % (test, name))
                 self.assertFalse(passed, "nobody saw it: %s" % said[-2000:].decode("utf-8", "replace"))
+
+    def test_the_simulator_sees_defects_within_its_seeds(self):
+        for defect, seeds in SIMULATED.items():
+            with self.subTest(defect=defect):
+                passed, said = run("sim", "every_history_keeps_its_promises", defect, SLUICE_SIM_HISTORIES=str(seeds))
+                self.assertIs(passed, False, "not within %d seeds" % seeds)
+                self.assertRegex(said, rb"seed \d+: ")
 
     def test_without_a_defect_the_same_tests_pass(self):
         for test, name in sorted(set(DEFECTS.values())):
