@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 
@@ -72,8 +73,9 @@ def run(test, name, defect="", **more):
     """(did it pass, what it said). One that fails is not waited for any longer."""
     environment = {**os.environ, "SLUICE_SABOTAGE": defect, "SLUICE_TEST": name, **more}
     said = b""
-    with subprocess.Popen([program_of(test)], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          start_new_session=True) as process:
+    with tempfile.TemporaryDirectory() as traces, \
+         subprocess.Popen([program_of(test)], cwd=traces, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as process:
         for line in process.stdout:
             said += line
             if line.startswith(b"[  FAILED  ]"):
