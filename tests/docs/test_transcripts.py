@@ -2,10 +2,10 @@
 """What README and docs/ show is what happens.
 
 Every ```console block is a transcript: the blocks of one document run in order, in one shell, in a folder that holds copies of examples/
-and scripts/. A command is a line that begins with "$ "; lines of a here-document and lines after a "\\" belong to it, and what follows is
+and scripts/. A command is a line that begins with "$ "; lines of a here-document, of a quoted word and after a "\\" belong to it, and what follows is
 what it prints. A command whose output is not shown may print anything; it fails only if an error is shown ("sluice: "). Where what is
 shown cannot be the same twice it is matched by its form: ids, digests, times, durations, sizes; "..." is any text, on a line of its own
-any lines (`test_transcripts.py --write DOCUMENT` puts what is printed in its place). ```python blocks run in the same folder. Other commands of sluice, in the text and in blocks, are held against `sluice help`.
+any lines (`test_transcripts.py --write DOCUMENT` puts what is printed in its place). ```python blocks run in the same folder, ```sh blocks in a test that is named behind them. Other commands of sluice, in the text and in blocks, are held against `sluice help`.
 """
 
 import glob
@@ -63,7 +63,7 @@ def commands_of(block):
         assert lines[at].startswith("$ "), "a transcript begins with a command: " + lines[at]
         command, end = [lines[at][2:]], HEREDOC.search(lines[at])
         at += 1
-        while command[-1].endswith("\\") or (end and command[-1] != end.group(1)):
+        while command[-1].endswith("\\") or (end and command[-1] != end.group(1)) or (not end and "\n".join(command).count("'") % 2):
             command.append(lines[at])
             at += 1
         shown = []
@@ -159,10 +159,16 @@ class Transcripts(unittest.TestCase):
             self.assertFalse(matches(shown, printed))
         self.assertEqual(commands_of("$ a <<END\nx\nEND\nout\n$ b \\\n  c\n"), [("a <<END\nx\nEND", ["out"]), ("b \\\n  c", [])])
 
+    def behind(self, document, block):
+        with open(os.path.join(SOURCE, document), encoding="utf-8") as file:
+            return file.read().partition(block)[2][:400]
+
     def test_no_command_stands_in_a_block_that_does_not_run(self):
         for document in DOCUMENTS:
             for line, kind, block in blocks_of(document)[0]:
-                if kind != "console":
+                if kind == "sh":  # run by a test of its own, which the text names
+                    self.assertRegex(self.behind(document, block), r"tests/\w+/test_\w+\.py", "%s:%d" % (document, line))
+                elif kind != "console":
                     self.assertNotRegex(block, r"(?m)^(\$|sluice) ", "%s:%d: a command in a block that is not ```console" % (document, line))
 
     def test_commands_in_the_text_are_commands_with_options_that_there_are(self):

@@ -16,7 +16,7 @@ SCHEMA = {"nodes": {"Person": {"key": "id", "properties": {"id": "int64", "name"
 def recipes():
     with open(os.path.join(os.environ["SLUICE_SOURCE_DIR"], "docs/operations.md"), encoding="utf-8") as file:
         part = file.read().split("\n### Parquet\n")[1]
-    block = re.search(r"```\n(.*?)```", part, re.S).group(1)
+    block = re.search(r"```sh\n(.*?)```", part, re.S).group(1)
     return [command.strip() for command in re.split(r"^\$ ", block, flags=re.M) if command.strip()]
 
 
