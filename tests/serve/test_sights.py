@@ -128,14 +128,14 @@ class Sights(ServeTest):
         done, spent = {True: 0, False: 0}, {True: 0.0, False: 0.0}
         began = time.monotonic()
         disturbed = False
-        while time.monotonic() - began < SECONDS:
+        while time.monotonic() - began < SECONDS or not spent[True]:
             if disturbed:
                 disturbers += [Repeated(self, self.load_words("C", 0)), Repeated(self, lambda run: ("mutate", "C", "bad"))]
                 self.write("bad", insert(1))
                 for thread in disturbers[-2:]:
                     thread.start()
             start, before = time.monotonic(), sum(len(tenant.acknowledged) for tenant in tenants)
-            while time.monotonic() - start < PHASE:
+            while time.monotonic() - start < PHASE or sum(len(tenant.acknowledged) for tenant in tenants) == before:
                 time.sleep(min(1, PHASE) * 0.9)  # the storm's own rate: one death a second
                 self.kill_somebody(chance)
             spent[disturbed] += time.monotonic() - start
@@ -144,6 +144,7 @@ class Sights(ServeTest):
                 for thread in disturbers:
                     thread.leave()
             disturbed = not disturbed
+        self.assertTrue(done[True] and done[False])
         self.join(tenants + others + disturbers)
         self.assertEqual([tenant.problems for tenant in tenants], [[]] * len(tenants))
         rate = {key: done[key] / spent[key] for key in done if spent[key]}
