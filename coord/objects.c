@@ -154,7 +154,7 @@ sluice_status co_objects_mark(st_graph *graph, co_objects *objects, uint64_t inc
     for (uint64_t number = since + 1 > first ? since + 1 : first; number <= end; number++) {
         st_record record = {0};
         PF_TRY(st_log_read(log, number, &record, err));
-        sluice_status status = st_record_objects(graph, &record, mark_one, objects, err);
+        sluice_status status = st_record_objects(graph, &record, false, mark_one, objects, err);
         st_record_free(&record);
         PF_TRY(status);
     }
@@ -242,7 +242,8 @@ static sluice_status mark_range(keeping *walk, uint64_t from, uint64_t to, sluic
         st_record record = {0};
         PF_TRY(need_record(walk, st_log_incarnation(walk->log), number, err));
         PF_TRY(st_log_read(walk->log, number, &record, err));
-        sluice_status status = st_record_objects(walk->graph, &record, mark_one, walk->objects, err);
+        sluice_status status =
+            st_record_objects(walk->graph, &record, number == from && from > first, mark_one, walk->objects, err);
         st_record_free(&record);
         PF_TRY(status);
     }

@@ -103,8 +103,23 @@ static sluice_status take_schema(st_verify *verify, const pf_sha256 *identity, s
     return first || status == SLUICE_OK ? st_verify_judge(verify, path, status, &found, err) : SLUICE_OK;
 }
 
+/* The folded list of an entry. `standing`: without what edits have taken out of it. */
+static sluice_status check_pages(branch_walk *walk, const st_table_entry *entry, bool standing, sluice_error *err)
+{
+    st_gone gone = {0};
+    st_edit_reader reader = {.graph = walk->verify->graph};
+    sluice_error unread = {0};
+    sluice_status status = standing ? st_gone_find(&reader, entry, &gone, &unread) : SLUICE_OK;
+    st_edit_reader_close(&reader);
+    PF_TRY(st_verify_judge(walk->verify, walk->object, status, &unread, err));
+    for (uint32_t p = 0; p < entry->page_count && status == SLUICE_OK; p++)
+        status = st_verify_list(walk->verify, entry->id, &entry->pages[p], &gone, err);
+    st_gone_free(&gone);
+    return status;
+}
+
 static sluice_status check_page(branch_walk *walk, const void *bytes, size_t length, const st_state_page *page,
-                                sluice_error *err)
+                                bool standing, sluice_error *err)
 {
     st_table_entry *entries = NULL;
     uint32_t count = 0;
@@ -117,8 +132,8 @@ static sluice_status check_page(branch_walk *walk, const void *bytes, size_t len
         status = pf_fail(&found, SLUICE_CORRUPT, "a state page has another number of entries");
     sluice_status judged = st_verify_judge(walk->verify, walk->object, status, &found, err);
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t p = 0; p < entries[i].page_count && judged == SLUICE_OK; p++)
-            judged = st_verify_list(walk->verify, entries[i].id, &entries[i].pages[p], err);
+        if (judged == SLUICE_OK)
+            judged = check_pages(walk, &entries[i], standing, err);
         st_table_entry_free(&entries[i]);
     }
     free(entries);
@@ -126,7 +141,8 @@ static sluice_status check_page(branch_walk *walk, const void *bytes, size_t len
 }
 
 static sluice_status check_attached_page(branch_walk *walk, const st_record *record, const st_attachments *attachments,
-                                         uint32_t attachment, const st_state_page *page, sluice_error *err)
+                                         uint32_t attachment, const st_state_page *page, bool standing,
+                                         sluice_error *err)
 {
     const void *bytes = NULL;
     size_t length = 0;
@@ -134,7 +150,7 @@ static sluice_status check_attached_page(branch_walk *walk, const st_record *rec
     sluice_status status = st_attachment_get(record, attachments, attachment, &bytes, &length, &found);
     if (status != SLUICE_OK)
         return st_verify_judge(walk->verify, walk->object, status, &found, err);
-    return check_page(walk, bytes, length, page, err);
+    return check_page(walk, bytes, length, page, standing, err);
 }
 
 static sluice_status check_commit(branch_walk *walk, const st_record *record, const st_generation *generation,
@@ -151,7 +167,7 @@ static sluice_status check_commit(branch_walk *walk, const st_record *record, co
         (void)snprintf(path, sizeof(path), "tables/%llu/lists/%s", (unsigned long long)named->table, named->file);
         sluice_status status = st_commit_edit_read(verify->graph, record, named, &edit, &found);
         PF_TRY(st_verify_judge(verify, named->attached ? walk->object : path, status, &found, err));
-        status = status == SLUICE_OK ? st_verify_edit(verify, &edit, err) : SLUICE_OK;
+        status = status == SLUICE_OK ? st_verify_edit(verify, &edit, NULL, err) : SLUICE_OK;
         st_edit_free(&edit);
         PF_TRY(status);
         verify->checked++;
@@ -163,22 +179,30 @@ static sluice_status check_commit(branch_walk *walk, const st_record *record, co
                       : SLUICE_OK;
 }
 
+/* Takes `gone` over. */
+static sluice_status check_edits(st_verify *verify, st_edit_reader *reader, const st_table_entry *entry, st_gone *gone,
+                                 sluice_error *err)
+{
+    sluice_status status = SLUICE_OK;
+    for (uint32_t i = 0; i < entry->edit_count && status == SLUICE_OK; i++) {
+        st_bound_edit bound = {0};
+        status = st_edit_reader_read(reader, &entry->edits[i], entry->id, &bound, err);
+        if (status == SLUICE_OK)
+            status = st_verify_edit(verify, &bound.edit, gone, err);
+        st_edit_free(&bound.edit);
+    }
+    st_gone_free(gone);
+    return status;
+}
+
 static sluice_status check_state(branch_walk *walk, st_edit_reader *reader, const st_view *view, sluice_error *err)
 {
-    st_verify *verify = walk->verify;
     for (uint32_t i = 0; i < view->table_count; i++) {
-        const st_table_entry *entry = &view->tables[i];
-        for (uint32_t p = 0; p < entry->page_count; p++)
-            PF_TRY(st_verify_list(verify, entry->id, &entry->pages[p], err));
-        for (uint32_t e = 0; e < entry->edit_count; e++) {
-            st_bound_edit bound = {0};
-            sluice_error found = {0};
-            sluice_status status = st_edit_reader_read(reader, &entry->edits[e], entry->id, &bound, &found);
-            PF_TRY(st_verify_judge(verify, walk->object, status, &found, err));
-            status = status == SLUICE_OK ? st_verify_edit(verify, &bound.edit, err) : SLUICE_OK;
-            st_edit_free(&bound.edit);
-            PF_TRY(status);
-        }
+        st_gone gone = {0};
+        sluice_error unread = {0};
+        PF_TRY(check_pages(walk, &view->tables[i], true, err));
+        if (st_gone_find(reader, &view->tables[i], &gone, &unread) == SLUICE_OK) /* else it was reported */
+            PF_TRY(check_edits(walk->verify, reader, &view->tables[i], &gone, err));
     }
     return SLUICE_OK;
 }
@@ -215,6 +239,7 @@ static sluice_status check_generation(branch_walk *walk, const st_record *record
         status = note_digest(walk, record, err);
         goto done;
     }
+    bool standing = st_boundary_dropped(walk->boundary, generation.number - 1);
     PF_GOTO(status, done, check_first_kept(walk, generation.number, err));
     PF_GOTO(status, done, take_schema(walk->verify, &generation.schema_identity, err));
     for (uint32_t i = 0; i < generation.commit_count; i++)
@@ -222,7 +247,8 @@ static sluice_status check_generation(branch_walk *walk, const st_record *record
     for (uint32_t i = 0; i < generation.page_count; i++) {
         const st_state_page *page = &generation.pages[i];
         if (page->incarnation == generation.incarnation && page->generation == generation.number)
-            PF_GOTO(status, done, check_attached_page(walk, record, &attachments, page->attachment, page, err));
+            PF_GOTO(status, done,
+                    check_attached_page(walk, record, &attachments, page->attachment, page, standing, err));
     }
     status = note_digest(walk, record, err);
 done:
@@ -259,7 +285,8 @@ static sluice_status check_opening(branch_walk *walk, const st_record *record, s
         PF_GOTO(status, done, take_schema(walk->verify, &opening.schema_identity, err));
     for (uint32_t i = 0; i < opening.page_count; i++)
         PF_GOTO(status, done,
-                check_attached_page(walk, record, &attachments, opening.places[i], &opening.pages[i], err));
+                check_attached_page(walk, record, &attachments, opening.places[i], &opening.pages[i],
+                                    walk->boundary != NULL, err));
 done:
     st_opening_free(&opening);
     st_attachments_free(&attachments);

@@ -6,6 +6,7 @@
 #define STORE_READ_VERIFY_H
 
 #include "store/read/reader.h"
+#include "store/state/gone.h"
 
 typedef struct st_path_set { /* objects that were checked already */
     char **paths;
@@ -43,9 +44,11 @@ sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_fir
 sluice_status st_verify_add(st_verify *verify, uint64_t table, const st_edit_add *add, sluice_error *err);
 /* The adjacency that covers it (verify_index.c). */
 sluice_status st_verify_index(st_verify *verify, uint64_t table, const st_edit_add *add, sluice_error *err);
-sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, sluice_error *err);
+/* `gone`: what the state at hand can do without, since collection may have taken it; NULL: nothing. */
+sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, const st_gone *gone, sluice_error *err);
 /* A page of a folded list, with everything below. */
-sluice_status st_verify_list(st_verify *verify, uint64_t table, const st_list_ref *ref, sluice_error *err);
+sluice_status st_verify_list(st_verify *verify, uint64_t table, const st_list_ref *ref, const st_gone *gone,
+                             sluice_error *err);
 void st_path_set_free(st_path_set *set);
 
 /* The rows of a branch's head: totals; in full mode keys, unique tuples and ends too. */

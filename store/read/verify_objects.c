@@ -153,10 +153,18 @@ sluice_status st_verify_add(st_verify *verify, uint64_t table, const st_edit_add
     return verify_dead(verify, table, &add->dead, add->fragment.rows, err);
 }
 
-sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, sluice_error *err)
+/* Of a fragment that has left the list its deleted rows only. */
+static sluice_status verify_standing(st_verify *verify, uint64_t table, const st_edit_add *add, const st_gone *gone,
+                                     sluice_error *err)
+{
+    return st_gone_has(gone, add) ? verify_dead(verify, table, &add->dead, add->fragment.rows, err)
+                                  : st_verify_add(verify, table, add, err);
+}
+
+sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, const st_gone *gone, sluice_error *err)
 {
     for (uint32_t i = 0; i < edit->add_count; i++)
-        PF_TRY(st_verify_add(verify, edit->table, &edit->adds[i], err));
+        PF_TRY(verify_standing(verify, edit->table, &edit->adds[i], gone, err));
     PF_TRY(verify_dead(verify, edit->table, &edit->deletes, UINT64_MAX, err));
     for (uint32_t i = 0; i < edit->out_count; i++)
         PF_TRY(verify_dead(verify, edit->table, &edit->out[i].applied, UINT64_MAX, err));
@@ -165,7 +173,8 @@ sluice_status st_verify_edit(st_verify *verify, const st_edit *edit, sluice_erro
 
 /* ---- folded lists ---- */
 
-static sluice_status verify_node(st_verify *verify, uint64_t table, st_list_node *node, sluice_error *err)
+static sluice_status verify_node(st_verify *verify, uint64_t table, st_list_node *node, const st_gone *gone,
+                                 sluice_error *err)
 {
     char path[PATH_ROOM];
     bool first = false;
@@ -179,17 +188,18 @@ static sluice_status verify_node(st_verify *verify, uint64_t table, st_list_node
         return st_verify_judge(verify, path, status, &found, err);
     for (uint32_t i = 0; i < node->count; i++) {
         if (node->level > 0)
-            PF_TRY(verify_node(verify, table, &node->children[i], err));
+            PF_TRY(verify_node(verify, table, &node->children[i], gone, err));
         else
-            PF_TRY(st_verify_add(verify, table, &node->items[i].add, err));
+            PF_TRY(verify_standing(verify, table, &node->items[i].add, gone, err));
     }
     return SLUICE_OK;
 }
 
-sluice_status st_verify_list(st_verify *verify, uint64_t table, const st_list_ref *ref, sluice_error *err)
+sluice_status st_verify_list(st_verify *verify, uint64_t table, const st_list_ref *ref, const st_gone *gone,
+                             sluice_error *err)
 {
     st_list_node node = {.ref = *ref, .level = ref->level};
-    sluice_status status = verify_node(verify, table, &node, err);
+    sluice_status status = verify_node(verify, table, &node, gone, err);
     st_list_node_free(&node);
     return status;
 }

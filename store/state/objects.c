@@ -2,7 +2,7 @@
  * What records name below tables/ (state.h, st_record_objects): for collection, which keeps what any of them names.
  */
 #include "platform/check.h"
-#include "store/state/commit_edit.h"
+#include "store/state/gone.h"
 #include "store/state/list.h"
 #include "store/state/manifest.h"
 #include "store/state/page.h"
@@ -13,6 +13,7 @@ typedef struct object_walk {
     st_graph *graph;
     st_object_fn *each;
     void *context;
+    bool standing; /* of state pages only what the state after the record stands on */
 } object_walk;
 
 static sluice_status name_list(const object_walk *walk, uint64_t table, const char *file, sluice_error *err)
@@ -40,20 +41,50 @@ static sluice_status walk_commits(const object_walk *walk, const st_record *reco
     return SLUICE_OK;
 }
 
+/* Of a fragment that has left the list its deleted rows only. */
+static sluice_status walk_add(const object_walk *walk, uint64_t table, st_edit_add *add, const st_gone *gone,
+                              sluice_error *err)
+{
+    st_edit_add left = {.fragment.attached = true, .dead = add->dead};
+    st_edit listed = {.table = table, .adds = st_gone_has(gone, add) ? &left : add, .add_count = 1};
+    return st_edit_objects(&listed, walk->each, walk->context, err);
+}
+
 /* The page itself, and what it lists. */
-static sluice_status walk_node(const object_walk *walk, uint64_t table, st_list_node *node, sluice_error *err)
+static sluice_status walk_node(const object_walk *walk, uint64_t table, st_list_node *node, const st_gone *gone,
+                               sluice_error *err)
 {
     PF_TRY(name_list(walk, table, node->ref.file, err));
     PF_TRY(st_list_node_read(st_graph_volume(walk->graph), table, node, err));
     for (uint32_t i = 0; i < node->count; i++) {
         if (node->level > 0) {
-            PF_TRY(walk_node(walk, table, &node->children[i], err));
+            PF_TRY(walk_node(walk, table, &node->children[i], gone, err));
             continue;
         }
-        st_edit listed = {.table = table, .adds = &node->items[i].add, .add_count = 1};
-        PF_TRY(st_edit_objects(&listed, walk->each, walk->context, err));
+        PF_TRY(walk_add(walk, table, &node->items[i].add, gone, err));
     }
     return SLUICE_OK;
+}
+
+static sluice_status walk_list(const object_walk *walk, const st_table_entry *entry, const st_gone *gone,
+                               sluice_error *err)
+{
+    sluice_status status = SLUICE_OK;
+    for (uint32_t i = 0; i < entry->page_count && status == SLUICE_OK; i++) {
+        st_list_node node = {.ref = entry->pages[i], .level = entry->pages[i].level};
+        status = walk_node(walk, entry->id, &node, gone, err);
+        st_list_node_free(&node);
+    }
+    return status;
+}
+
+static sluice_status find_gone(const object_walk *walk, const st_table_entry *entry, st_gone *ret_gone,
+                               sluice_error *err)
+{
+    st_edit_reader reader = {.graph = walk->graph};
+    sluice_status status = st_gone_find(&reader, entry, ret_gone, err);
+    st_edit_reader_close(&reader);
+    return status;
 }
 
 static sluice_status walk_page(const object_walk *walk, const void *bytes, size_t length, sluice_error *err)
@@ -62,11 +93,12 @@ static sluice_status walk_page(const object_walk *walk, const void *bytes, size_
     uint32_t count = 0;
     sluice_status status = st_state_page_decode(bytes, length, &entries, &count, err);
     for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
-        for (uint32_t p = 0; p < entries[i].page_count && status == SLUICE_OK; p++) {
-            st_list_node node = {.ref = entries[i].pages[p], .level = entries[i].pages[p].level};
-            status = walk_node(walk, entries[i].id, &node, err);
-            st_list_node_free(&node);
-        }
+        st_gone gone = {0};
+        if (walk->standing)
+            status = find_gone(walk, &entries[i], &gone, err);
+        if (status == SLUICE_OK)
+            status = walk_list(walk, &entries[i], &gone, err);
+        st_gone_free(&gone);
     }
     for (uint32_t i = 0; i < count; i++)
         st_table_entry_free(&entries[i]);
@@ -105,15 +137,19 @@ static sluice_status walk_generation(const object_walk *walk, const st_record *r
     return status;
 }
 
-static sluice_status walk_entry(const object_walk *walk, st_edit_reader *reader, const st_table_entry *entry,
-                                st_place_fn *place, sluice_error *err)
+static sluice_status walk_edit(const object_walk *walk, const st_edit *edit, const st_gone *gone, sluice_error *err)
 {
-    for (uint32_t i = 0; i < entry->page_count; i++) {
-        st_list_node node = {.ref = entry->pages[i], .level = entry->pages[i].level};
-        sluice_status status = walk_node(walk, entry->id, &node, err);
-        st_list_node_free(&node);
-        PF_TRY(status);
-    }
+    st_edit rest = *edit;
+    rest.add_count = 0;
+    for (uint32_t i = 0; i < edit->add_count; i++)
+        PF_TRY(walk_add(walk, edit->table, &edit->adds[i], gone, err));
+    return st_edit_objects(&rest, walk->each, walk->context, err);
+}
+
+static sluice_status walk_standing(const object_walk *walk, st_edit_reader *reader, const st_table_entry *entry,
+                                   const st_gone *gone, st_place_fn *place, sluice_error *err)
+{
+    PF_TRY(walk_list(walk, entry, gone, err));
     for (uint32_t i = 0; i < entry->edit_count; i++) {
         st_bound_edit bound = {0};
         const st_edit_place *at = &entry->edits[i];
@@ -122,17 +158,27 @@ static sluice_status walk_entry(const object_walk *walk, st_edit_reader *reader,
         sluice_status status =
             reader->named->attached ? SLUICE_OK : name_list(walk, reader->named->table, reader->named->file, err);
         if (status == SLUICE_OK)
-            status = st_edit_objects(&bound.edit, walk->each, walk->context, err);
+            status = walk_edit(walk, &bound.edit, gone, err);
         st_edit_free(&bound.edit);
         PF_TRY(status);
     }
     return SLUICE_OK;
 }
 
+static sluice_status walk_entry(const object_walk *walk, st_edit_reader *reader, const st_table_entry *entry,
+                                st_place_fn *place, sluice_error *err)
+{
+    st_gone gone = {0};
+    PF_TRY(st_gone_find(reader, entry, &gone, err));
+    sluice_status status = walk_standing(walk, reader, entry, &gone, place, err);
+    st_gone_free(&gone);
+    return status;
+}
+
 sluice_status st_view_objects(st_graph *graph, const st_view *view, st_object_fn *each, st_place_fn *place,
                               void *context, sluice_error *err)
 {
-    object_walk walk = {graph, each, context};
+    const object_walk walk = {graph, each, context, true};
     st_edit_reader reader = {.graph = graph};
     sluice_status status = SLUICE_OK;
     for (uint32_t i = 0; i < view->table_count && status == SLUICE_OK; i++)
@@ -141,10 +187,10 @@ sluice_status st_view_objects(st_graph *graph, const st_view *view, st_object_fn
     return status;
 }
 
-sluice_status st_record_objects(st_graph *graph, const st_record *record, st_object_fn *each, void *context,
-                                sluice_error *err)
+sluice_status st_record_objects(st_graph *graph, const st_record *record, bool standing, st_object_fn *each,
+                                void *context, sluice_error *err)
 {
-    object_walk walk = {graph, each, context};
+    const object_walk walk = {graph, each, context, standing};
     st_opening opening = {0};
     st_attachments attachments = {0};
     if (record->kind == ST_RECORD_GENERATION)

@@ -344,12 +344,13 @@ sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, cons
                                   st_edit *ret_edit, sluice_error *err);
 /* Every object below tables/ that this record (a generation's or an opening one) names, as a path: the staged files of
  * its commits' edits, the fragments, runs and deletion sets in these edits, and the pages of folded lists in its state
- * pages with what they list. An object may come more than once. For collection: what no record names is nobody's. */
+ * pages with what they list. An object may come more than once. For collection: what no record names is nobody's.
+ * `standing`: of the state pages only what the state after this record needs (for the first of those that are kept). */
 typedef sluice_status st_object_fn(void *context, const char *path, sluice_error *err);
-sluice_status st_record_objects(st_graph *graph, const st_record *record, st_object_fn *each, void *context,
-                                sluice_error *err);
-/* The same for a whole state: its folded lists and its edits. `place`: each record that it needs, of an edit or of what
- * is attached to one. */
+sluice_status st_record_objects(st_graph *graph, const st_record *record, bool standing, st_object_fn *each,
+                                void *context, sluice_error *err);
+/* The same for a whole state: its folded lists and its edits; of fragments that have left it again only what its lists
+ * are made from. `place`: each record that it needs, of an edit or of what is attached to one. */
 typedef sluice_status st_place_fn(void *context, uint64_t incarnation, uint64_t generation, sluice_error *err);
 sluice_status st_view_objects(st_graph *graph, const st_view *view, st_object_fn *each, st_place_fn *place,
                               void *context, sluice_error *err);

@@ -531,7 +531,7 @@ static void a_record_names_every_object_below_tables(void **state)
     make_large_delta(fixture, &delta);
     ASSERT_OK(fixture_publish(fixture, deltas, 1, &err));
     ASSERT_OK(st_log_read(fixture->log, 2, &record, &err));
-    ASSERT_OK(st_record_objects(fixture->graph, &record, note_path, paths, &err));
+    ASSERT_OK(st_record_objects(fixture->graph, &record, false, note_path, paths, &err));
     for (int i = 0; i < 3; i++) {
         char path[128];
         const st_edit_add *add = &delta.edits[0].edit.adds[i];
