@@ -101,8 +101,9 @@ static void a_feed_goes_on_where_it_was_left(void **state)
     ASSERT_OK(sluice_feed_read(feed, list, &last, &err));
     assert_int_equal(last.seen, 2);
     assert_string_equal(last.commit, receipt.commit);
-    assert_int_equal(sluice_feed_open(fixture->graph, NULL, "sc1x", &feed, &err), SLUICE_USAGE);
     sluice_feed_close(feed);
+    assert_int_equal(sluice_feed_open(fixture->graph, NULL, "sc1x", &feed, &err), SLUICE_USAGE);
+    assert_null(feed);
 }
 
 static void what_a_feed_would_need_may_be_collected(void **state)
