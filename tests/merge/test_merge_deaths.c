@@ -226,7 +226,7 @@ static void what_a_dead_writer_of_the_source_had_confirmed_is_merged(void **stat
     unsigned settled = 0;
     branch_make(fixture.graph, "x", "s");
     change(fixture.graph, "x", "{\"op\":\"insert\",\"node\":\"N\",\"set\":{\"id\":\"X\"}}\n");
-    for (uint64_t k = 1;; k += stride(1)) {
+    for (uint64_t k = 1;; k++) {
         pf_sim_disk *disk = NULL;
         co_merge_result result;
         const co_merge_options into_source = {.source = "x", .into = "s", .delete_source = true};
