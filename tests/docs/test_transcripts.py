@@ -194,6 +194,11 @@ class Transcripts(unittest.TestCase):
                 text = file.read()
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
                 self.assertTrue(os.path.exists(os.path.join(SOURCE, os.path.dirname(document), target)), "%s: %s" % (document, target))
+            for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text):
+                whole = os.path.join(SOURCE, os.path.dirname(document), target) if target else os.path.join(SOURCE, document)
+                with open(whole, encoding="utf-8") as file:
+                    heads = re.findall(r"^#+ (.*)$", file.read(), re.M)
+                self.assertIn(anchor, [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads], document)
             for name in re.findall(r"`((?:scripts|examples|tests|packaging)/[\w./-]+)", text):
                 name = name.rstrip(".")
                 found = glob.glob(os.path.join(SOURCE, name) + "*")
