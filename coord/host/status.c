@@ -126,7 +126,8 @@ static void put_graph(st_json *json, const host_server *host, const host_graph *
 static void put_gates(st_json *json, const host_graph *graph)
 {
     shm_gate_look looks[HOST_GATES_SHOWN];
-    static const char *const kinds[] = {[LK_GATE_SCHEMA] = "schema", [LK_GATE_BRANCH] = "branch", "table"};
+    static const char *const kinds[] = {
+        [LK_GATE_SCHEMA] = "schema", [LK_GATE_BRANCH] = "branch", [LK_GATE_TABLE] = "table"};
     uint32_t count = graph->seats > 0 ? shm_gates_look(&graph->region, looks, HOST_GATES_SHOWN) : 0;
     for (uint32_t i = 0; i < count; i++) {
         st_json_object(json);
