@@ -21,7 +21,7 @@ static uint32_t tag_of(const host_client *client)
 static void listen_to(host_server *host, host_client *client)
 {
     bool writes = client->out.length > client->sent;
-    bool reads = !client->closed && client->out.length - client->sent <= HOST_UNSENT_SLOW;
+    bool reads = !client->closed && !client->pending && client->out.length - client->sent <= HOST_UNSENT_SLOW;
     if (reads == client->reads && writes == client->writes)
         return;
     client->reads = reads;
@@ -72,8 +72,12 @@ sluice_status host_clients_accept(host_server *host, sluice_error *err)
         pf_descriptor_close(&fd);
         return SLUICE_OK;
     }
-    *client =
-        (host_client){.slot = slot, .fd = fd, .reads = true, .peer = peer, .tokens_ns = pf_monotonic_ns() - BURST_NS};
+    *client = (host_client){.slot = slot,
+                            .fd = fd,
+                            .reads = true,
+                            .peer = peer,
+                            .tokens_ns = pf_monotonic_ns() - BURST_NS,
+                            .told = host->changes};
     host->clients[slot] = client;
     host->client_count++;
     status = pf_watch_descriptor(host->watch, fd, tag_of(client), true, false, err);
@@ -101,9 +105,17 @@ static void forget_waiters(host_server *host, host_client *client)
     }
 }
 
+static void set_pending(host_server *host, host_client *client, bool pending)
+{
+    if (client->pending != pending)
+        host->pending += pending ? 1u : UINT32_MAX;
+    client->pending = pending;
+}
+
 void host_client_close(host_server *host, host_client *client)
 {
     forget_waiters(host, client);
+    set_pending(host, client, false);
     pf_watch_descriptor_forget(host->watch, client->fd);
     pf_descriptor_close(&client->fd);
     for (uint32_t i = 0; i < client->descriptor_count; i++)
@@ -126,14 +138,19 @@ static bool take_token(const host_server *host, host_client *client)
     return client->tokens_ns <= now;
 }
 
-/* Whole lines that have come. A line without an end stays, up to the bound. */
+/* Whole lines that have come, as many as one turn allows: the rest is taken when others have had theirs. A line without
+ * an end stays, up to the bound. */
 static void take_lines(host_server *host, host_client *client)
 {
-    size_t start = 0;
-    while (!client->broken && start < client->in.length) {
+    size_t start = 0, unsent = client->out.length;
+    bool pending = false;
+    for (uint32_t lines = 0; !client->broken && start < client->in.length; lines++) {
         const uint8_t *from = client->in.data + start;
         const uint8_t *end = memchr(from, '\n', client->in.length - start);
         if (!end)
+            break;
+        pending = lines == HOST_TURN_LINES || client->out.length - unsent > HOST_TURN_BYTES;
+        if (pending)
             break;
         if (!take_token(host, client)) {
             client->broken = true;
@@ -147,12 +164,39 @@ static void take_lines(host_server *host, host_client *client)
         memmove(client->in.data, client->in.data + start, client->in.length - start);
         client->in.length -= start;
     }
-    if (client->in.length == 0)
+    if (client->in.length == 0 || pending)
         client->begun_ns = 0;
     else if (start > 0 || client->begun_ns == 0)
         client->begun_ns = pf_monotonic_ns();
+    set_pending(host, client, pending);
     if (client->in.length > HOST_LINE_MAX || client->out.length - client->sent > HOST_UNSENT_MAX)
         client->broken = true;
+}
+
+/* The next one that has lines left and takes its answers; NULL: none. */
+static host_client *find_pending(const host_server *host)
+{
+    for (uint32_t i = 1; host->pending > 0 && i <= host->config.connections; i++) {
+        host_client *client = host->clients[(host->turn + i) % host->config.connections];
+        if (client && client->pending && !client->broken && client->out.length - client->sent <= HOST_UNSENT_SLOW)
+            return client;
+    }
+    return NULL;
+}
+
+bool host_clients_wait(const host_server *host)
+{
+    return find_pending(host) != NULL;
+}
+
+void host_clients_go_on(host_server *host)
+{
+    host_client *client = find_pending(host);
+    if (!client)
+        return;
+    host->turn = client->slot;
+    take_lines(host, client);
+    host_client_touch(host, client);
 }
 
 /* What waits for the end of its line, and what a client does not take, is the supervisor's: one user has a part of it.
@@ -200,7 +244,7 @@ void host_client_event(host_server *host, uint32_t slot, bool readable, bool wri
     (void)writable; /* the flush tries anyway */
     if (!client)
         return;
-    if (readable && !client->closed)
+    if (readable && !client->closed && !client->pending)
         read_some(host, client);
     host_client_touch(host, client);
 }
@@ -229,7 +273,7 @@ static void flush(host_server *host, host_client *client)
     client->dirty = false;
     if (!client->broken)
         send_some(client);
-    bool finished = client->closed && client->waits == 0 && client->out.length == client->sent;
+    bool finished = client->closed && !client->pending && client->waits == 0 && client->out.length == client->sent;
     if (client->broken || finished)
         host_client_close(host, client);
     else

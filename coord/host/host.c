@@ -57,6 +57,7 @@ static void reload(host_server *host)
     host->config.log_json = config.log_json;
     host_log_as(config.log_json);
     host->memory = pf_memory_available();
+    host_status_forget(host);
     host_graphs_apply(host, &config);
     host_config_free(&config);
     host_log("info", "reloaded", "workers=%u", host->config.workers);
@@ -87,9 +88,11 @@ static sluice_status take_event(host_server *host, const pf_event *event, sluice
     uint32_t number = event->tag & 0xffff;
     switch (event->kind) {
     case PF_EVENT_CHILD:
+        host->changes++;
         host_runner_ended(host, event->tag);
         break;
     case PF_EVENT_INTERRUPT:
+        host->changes++;
         take_signal(host, event->signal);
         break;
     case PF_EVENT_DESCRIPTOR:
@@ -125,6 +128,7 @@ static void tick(host_server *host)
     int64_t now = pf_monotonic_ns();
     if (now < host->next_tick_ns)
         return;
+    host->changes++;
     host->next_tick_ns = now + HOST_TICK_MS * INT64_C(1000000);
     host_jobs_tick(host, now);
     host_maintenance_tick(host, now);
@@ -150,8 +154,10 @@ static sluice_status turn(host_server *host, sluice_error *err)
     int64_t wake_ns = host_next_start(host);
     if (wake_ns > host->next_tick_ns)
         wake_ns = host->next_tick_ns;
-    PF_TRY(pf_watch_next(host->watch, (pf_deadline){wake_ns}, &event, err));
+    bool left = host_clients_wait(host);
+    PF_TRY(pf_watch_next(host->watch, left ? PF_AT_ONCE : (pf_deadline){wake_ns}, &event, err));
     PF_TRY(take_event(host, &event, err));
+    host_clients_go_on(host);
     tick(host);
     host_dispatch(host);
     host_clients_flush(host);
@@ -228,6 +234,7 @@ static void close_host(host_server *host)
         pf_socket_remove(host->config.socket);
     pf_descriptor_close(&host->listener);
     host_http_close(host);
+    host_status_forget(host);
     pf_watch_close(host->watch);
     host_config_free(&host->config);
     pf_failpoints_share(NULL);

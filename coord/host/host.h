@@ -7,7 +7,7 @@
  *   graph.c    graphs come and go
  *   client.c   connections: bytes in and out, their bounds
  *   rpc.c      requests: what is asked, and whether this user may
- *   status.c   what it says of itself
+ *   status.c   what it says of itself; kept.c, what it said a moment ago
  *   job.c      jobs: admission, queues, the fair choice, ends
  *   maintain.c what a graph is looked after with
  *   runner.c   the processes: forking, orders, output, deaths
@@ -52,6 +52,10 @@
 #define HOST_UNSENT_SLOW     (UINT32_C(1) << 20)   /* a client with so much unsent output slows its job down */
 #define HOST_UNSENT_MAX      (UINT32_C(8) << 20)   /* and with so much is disconnected */
 #define HOST_STALLED_MS      30000                 /* or when it takes nothing for so long, or does not end a line */
+#define HOST_TURN_LINES      64u                   /* of one client, before others have their turn, */
+#define HOST_TURN_BYTES      (UINT32_C(64) << 10)  /* or when its answers come to so much */
+#define HOST_KEPT            8u                    /* answers to `status`, each for one user, */
+#define HOST_KEPT_MS         10                    /* which are given again for so long */
 #define HOST_WAITS_MAX       256u                  /* requests of one connection that wait for a job */
 #define HOST_HELD_MAX        512u /* descriptors that the jobs of one graph hold; lines of one user that are not whole */
 #define HOST_HELD_BYTES      (UINT64_C(64) << 20) /* of requests and answers of one user */
@@ -256,11 +260,22 @@ struct host_client {
     bool closed;        /* nothing more comes from it; it goes when everything is answered */
     bool broken;        /* goes at once */
     bool dirty;         /* in host->dirty */
+    bool pending;       /* whole lines are left for its next turn; nothing more is read before */
+    uint64_t told;      /* of host->changes: what it was told last */
     bool reads, writes; /* what it is watched for */
     int64_t tokens_ns;  /* rate: the time at which its allowance was full */
     int64_t stalled_since_ns;
     int64_t begun_ns; /* the line that has not ended yet; 0: none */
 };
+
+typedef struct host_kept { /* an answer to `status` */
+    bool made;
+    uint32_t user;
+    bool detail;
+    uint64_t changes; /* as of then */
+    int64_t made_ns;
+    pf_buffer text; /* an object, as JSON */
+} host_kept;
 
 typedef struct host_http_held { /* a request that waits for commits to be read */
     struct MHD_Connection *connection;
@@ -299,6 +314,11 @@ struct host_server {
     uint32_t sample_at;  /* the newest in every ring */
     int64_t watchdog_ms; /* 0: nobody asks for it */
     uint64_t requests, connections, refused_connections;
+    uint64_t changes; /* grows with whatever may change what a client is told */
+    host_kept kept[HOST_KEPT];
+    uint64_t renderings; /* answers to `status` that were made, and not given again */
+    uint32_t pending;    /* clients with lines left */
+    uint32_t turn;       /* the slot of the one that had a turn last */
 };
 
 /* What descriptors in the watch are; the number in the low 16 bits. */
@@ -334,6 +354,9 @@ void host_client_touch(host_server *host, host_client *client); /* something was
 void host_clients_flush(host_server *host);
 void host_client_close(host_server *host, host_client *client);
 void host_clients_tick(host_server *host, int64_t now);
+/* Has some client lines left that could be taken now? A turn of the next such one. */
+bool host_clients_wait(const host_server *host);
+void host_clients_go_on(host_server *host);
 
 /* ---- rpc.c ---- */
 
@@ -363,6 +386,13 @@ void host_status_put(st_json *json, const host_server *host, const host_client *
 bool host_runner_look(const host_server *host, uint32_t number, int64_t now, host_runner_view *ret_view);
 const char *host_graph_state(const host_graph *graph, int64_t now);
 uint64_t host_graph_conflicts(const host_graph *graph);
+
+/* ---- kept.c ---- */
+
+/* The answer to `status` for this client: one that was made lately, unless the client was told since of what is newer.
+ * NULL: no memory. Until the next call. */
+const pf_buffer *host_status_kept(host_server *host, const host_client *client, bool detail);
+void host_status_forget(host_server *host); /* users may see something else from now on */
 
 /* ---- http.c ---- */
 

@@ -178,6 +178,7 @@ static void charge(host_server *host, host_job *job)
 static void start(host_server *host, host_job *job)
 {
     sluice_error error = {0};
+    host->changes++;
     dequeue(job);
     charge(host, job);
     job->state = HOST_RUNNING;
@@ -267,6 +268,7 @@ sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err
 
 void host_job_add(host_server *host, host_job *job)
 {
+    host->changes++;
     job->submitted_ns = pf_monotonic_ns();
     job->graph->held += job->descriptor_count;
     uint32_t share = share_of(host, job->graph);
@@ -359,6 +361,7 @@ static void count_end(const host_job *job)
 void host_job_end(host_server *host, host_job *job, int exit, const sluice_error *failed)
 {
     PF_ASSERT(job->state != HOST_ENDED);
+    host->changes++;
     if (job->state == HOST_WAITING) {
         dequeue(job);
     } else {

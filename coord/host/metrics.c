@@ -297,6 +297,8 @@ static void put_supervisor(pf_buffer *page, const host_server *host)
     put_one(page, "sluice_connections_refused_total", "counter", "Clients beyond the bound.",
             (double)host->refused_connections);
     put_one(page, "sluice_requests_total", "counter", "Requests on the control socket.", (double)host->requests);
+    put_one(page, "sluice_status_renderings_total", "counter", "Answers to `status` that were made anew.",
+            (double)host->renderings);
 }
 
 void host_metrics_put(pf_buffer *page, const host_server *host)

@@ -80,6 +80,7 @@ static void end(host_server *host, host_client *client, st_json *json)
     st_json_object_end(json);
     if (st_json_end(json, true, NULL) != SLUICE_OK || client->out.length - client->sent > HOST_UNSENT_MAX)
         client->broken = true;
+    client->told = host->changes;
     host_client_touch(host, client);
 }
 
@@ -193,6 +194,11 @@ static host_graph *find_graph(const rpc_request *request)
             return graph;
     }
     return NULL;
+}
+
+static sluice_status not_hosted(sluice_error *err)
+{
+    return pf_fail(err, SLUICE_NOT_FOUND, "this graph is not hosted here for this user");
 }
 
 static host_job *find_job(const rpc_request *request, sluice_error *err)
@@ -476,7 +482,7 @@ static sluice_status find_or_admit(const rpc_request *request, rpc_order *order,
     pf_sha256 digest;
     host_graph *graph = find_graph(request);
     if (!graph)
-        return pf_fail(err, SLUICE_NOT_FOUND, "this graph is not hosted here for this user");
+        return not_hosted(err);
     if (!may_write(request->client, graph) && !only_reads(order->command, order->words))
         return pf_fail(err, SLUICE_PERMISSION, "this user may read the graph, and not change it");
     PF_TRY(digest_of(order->name, order->words, order->text, &digest, err));
@@ -555,18 +561,27 @@ static void cancel(const rpc_request *request)
     end(request->host, request->client, &json);
 }
 
+/* With a graph: of that one only. */
 static void list(const rpc_request *request)
 {
     st_json json;
+    bool one = member(request, "graph", ST_NODE_STRING) || number_of(request, "inode") != 0;
+    const host_graph *only = one ? find_graph(request) : NULL;
+    sluice_error error = {0};
     if (request->id.length == 0)
         return;
+    if (one && !only) {
+        (void)not_hosted(&error);
+        answer_error(request, &error);
+        return;
+    }
     begin(&json, request->client, &request->id);
     st_json_name(&json, "result");
     st_json_object(&json);
     st_json_name(&json, "jobs");
     st_json_array(&json);
     for (const host_job *job = request->host->oldest; job; job = job->next) {
-        if (!job->graph || !host_may_use(request->client, job->graph))
+        if (!job->graph || (only && job->graph != only) || !host_may_use(request->client, job->graph))
             continue;
         st_json_object(&json);
         put_job(&json, job);
@@ -579,16 +594,22 @@ static void list(const rpc_request *request)
 
 static void status_of(const rpc_request *request)
 {
-    const host_server *host = request->host;
+    host_client *client = request->client;
+    const pf_buffer *kept;
     st_json json;
+    uint64_t told = client->told; /* a look is no news */
     if (request->id.length == 0)
         return;
-    begin(&json, request->client, &request->id);
+    kept = host_status_kept(request->host, client, is_true(request, "detail", false));
+    if (!kept) {
+        client->broken = true;
+        return;
+    }
+    begin(&json, client, &request->id);
     st_json_name(&json, "result");
-    st_json_object(&json);
-    host_status_put(&json, host, request->client, is_true(request, "detail", false));
-    st_json_object_end(&json);
-    end(request->host, request->client, &json);
+    st_json_raw(&json, (const char *)kept->data, kept->length);
+    end(request->host, client, &json);
+    client->told = told;
 }
 
 /* ---- requests ---- */
