@@ -69,12 +69,13 @@ static sluice_status answer_receipt(co_run *run, const st_receipt *receipt, slui
         status != SLUICE_NOT_FOUND) { /* a collected generation's counts are gone, its receipt stays */
         if (err)
             *err = read_error;
+        run->committed = run->acknowledged = SLUICE_UNKNOWN;
         return status;
     }
     return co_run_answer_found(run, &found, run->request.operation_given, err);
 }
 
-static sluice_status look_up(co_run *run, sluice_error *err)
+sluice_status co_run_look_up(co_run *run, sluice_error *err)
 {
     if (run->request.creates)
         return co_new_look_up(run, err);
@@ -100,8 +101,6 @@ static sluice_status look_up(co_run *run, sluice_error *err)
     return SLUICE_OK;
 }
 
-/* For an id of this command's own making, which nobody else can have used before: only a predecessor of this conductor,
- * dead now, may have published under it, and only after the job's first base. */
 /* Looks for the operation in (seen, end], which nobody has looked at yet. */
 static sluice_status look_for_twin(co_run *run, uint64_t seen, sluice_error *err)
 {
@@ -127,7 +126,7 @@ static sluice_status look_for_twin(co_run *run, uint64_t seen, sluice_error *err
 static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
 {
     if (!run->first_known)
-        return look_up(run, err);
+        return co_run_look_up(run, err);
     run->looked_up = true;
     return look_for_twin(run, run->first_base, err);
 }
@@ -166,7 +165,7 @@ sluice_status co_write_need_attempt(co_write *write, sluice_error *err)
     return SLUICE_OK;
 }
 
-static bool request_is_known(const co_run *run)
+bool co_run_request_known(const co_run *run)
 {
     static const pf_sha256 none;
     return !pf_sha256_equal(&run->request.request, &none);
@@ -180,7 +179,7 @@ sluice_status co_write_set_request(co_write *write, const pf_sha256 *request, bo
     *ret_done = false;
     if (run->looked_up)
         return SLUICE_OK;
-    PF_TRY(look_up(run, err));
+    PF_TRY(co_run_look_up(run, err));
     *ret_done = run->done;
     return SLUICE_OK;
 }
@@ -299,7 +298,7 @@ static sluice_status collect_tables(co_run *run, sluice_error *err)
 /* A key conflict after an interrupted load is often that load itself, finished by recovery: say so (DECISIONS). */
 static void hint_at_twin(co_run *run, sluice_error *err)
 {
-    if (!err || !request_is_known(run) || st_log_refresh(run->log, NULL) != SLUICE_OK)
+    if (!err || !co_run_request_known(run) || st_log_refresh(run->log, NULL) != SLUICE_OK)
         return;
     uint64_t end = st_log_end(run->log).number, first = st_log_first(run->log);
     for (uint64_t back = 0; back < HINT_GENERATIONS && end >= first + back; back++) {
@@ -388,16 +387,16 @@ static sluice_status add_folds(co_run *run, sluice_error *err)
 static sluice_status run_payload(co_run *run, sluice_error *err)
 {
     const st_view *view = st_snapshot_view(run->write.base);
-    if (run->request.creates && !run->looked_up && (request_is_known(run) || !run->request.operation_given))
-        PF_TRY(look_up(run, err));
+    if (run->request.creates && !run->looked_up && (co_run_request_known(run) || !run->request.operation_given))
+        PF_TRY(co_run_look_up(run, err));
     else if (run->request.creates)
         (void)0;                                                   /* looked for again under the refs lock */
     else if (run->looked_up && run->claim.seen < view->generation) /* a later base: a twin may stand before it */
         PF_TRY(look_for_twin(run, run->claim.seen, err));
     else if (!run->looked_up && !run->request.operation_given)
         PF_TRY(look_for_predecessor(run, err));
-    else if (!run->looked_up && request_is_known(run))
-        PF_TRY(look_up(run, err));
+    else if (!run->looked_up && co_run_request_known(run))
+        PF_TRY(co_run_look_up(run, err));
     if (run->done || (run->has_payload && pf_sha256_equal(&run->payload_schema, &view->schema_identity)))
         return SLUICE_OK;
     PF_TRY(co_run_check(run, err));
@@ -406,7 +405,7 @@ static sluice_status run_payload(co_run *run, sluice_error *err)
     run->has_payload = true;
     run->payload_schema = view->schema_identity;
     if (!run->looked_up)
-        PF_TRY(look_up(run, err));
+        PF_TRY(co_run_look_up(run, err));
     return SLUICE_OK;
 }
 

@@ -74,6 +74,11 @@ sluice_status co_run_fail_ends(const co_found *found, sluice_error *err);
 /* An acknowledged answer from a commit that stands: makes its generation acknowledged first. */
 sluice_status co_run_answer_found(co_run *run, const co_found *found, bool repeated, sluice_error *err);
 
+/* The operation's first look-up: has it a receipt? Then the run is done, or IDEMPOTENCY_CONFLICT. */
+sluice_status co_run_look_up(co_run *run, sluice_error *err);
+/* Is it known what the request's content is (its digest)? Some writers learn it in their payload half. */
+bool co_run_request_known(const co_run *run);
+
 /* Stage A: settles the branch's dead intents (and heals its log). */
 sluice_status co_stage_barrier(co_run *run, sluice_error *err);
 /* Stage B: pins the base, looks the operation up, runs payload and plan. */

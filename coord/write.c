@@ -8,6 +8,7 @@
  */
 #include "coord/append.h"
 #include "coord/epoch.h"
+#include "coord/recovery.h"
 #include "coord/run.h"
 #include "platform/check.h"
 #include "platform/tally.h"
@@ -87,10 +88,12 @@ sluice_status co_run_answer_found(co_run *run, const co_found *found, bool repea
     st_log_position end = st_log_end(run->log);
     if (found->generation >
         end.acknowledged) { /* nobody is answered on the strength of an end that may still go (§2) */
+        run->committed = run->acknowledged = SLUICE_UNKNOWN; /* if this fails */
         PF_TRY(lk_take(run->locks, LK_BYTE_PUBLISH, PF_LOCK_EXCLUSIVE, co_run_deadline(run), err));
         sluice_status status = co_make_reliable(run->write.graph, run->log, err);
         lk_release(run->locks, LK_BYTE_PUBLISH);
         PF_TRY(status);
+        run->committed = run->acknowledged = SLUICE_TRUE;
     }
     run->receipt = (co_receipt){.committed = true,
                                 .repeated = repeated,
@@ -252,6 +255,63 @@ static sluice_status drive(co_run *run, sluice_error *err)
     }
 }
 
+static sluice_status is_of_operation(void *context, const co_scope *scope, sluice_error *err)
+{
+    co_run *run = context;
+    (void)err;
+    if (pf_id_equal(&scope->operation, &run->request.operation))
+        run->committed = run->acknowledged = SLUICE_UNKNOWN;
+    return SLUICE_OK;
+}
+
+/* Is it known that the operation has no receipt and no intent? When it has one and the request's content is known, the
+ * run is done. The intents are listed first: what has left its slot by then has its record in the log. */
+static sluice_status look_for_operation(co_run *run, bool *ret_none, sluice_error *err)
+{
+    st_receipt receipt = {0};
+    bool unreadable = false, found = false;
+    *ret_none = false;
+    PF_TRY(co_recovery_scopes(run->write.graph, is_of_operation, run, &unreadable, err));
+    if (unreadable || run->committed != SLUICE_FALSE)
+        return SLUICE_OK;
+    if (co_run_request_known(run)) {
+        PF_TRY(co_run_look_up(run, err));
+        *ret_none = !run->done;
+        return SLUICE_OK;
+    }
+    if (!run->log) /* the branch that it is to make */
+        return SLUICE_OK;
+    PF_TRY(st_log_refresh(run->log, err));
+    PF_TRY(st_receipt_find(run->write.graph, run->log, &run->request.operation, &found, &receipt, err));
+    *ret_none = !found && !receipt.expired;
+    return SLUICE_OK;
+}
+
+/* A write that failed before it looked its operation up (the branch is busy, an intent's owner hangs, ...) may have
+ * been asked for before, by somebody who died without an answer: what became of that is looked for now. Its receipt is
+ * the answer; where that cannot be told, nobody knows whether it is committed. */
+static sluice_status look_behind_failure(co_run *run, sluice_status failed, sluice_error *err)
+{
+    sluice_error look_error = {0};
+    bool none = false;
+    if (!run->request.operation_given || run->looked_up || failed == SLUICE_NOT_FOUND)
+        return failed;
+    sluice_status status =
+        run->log || run->request.creates ? look_for_operation(run, &none, &look_error) : SLUICE_RECOVERY_REQUIRED;
+    if (run->done) {
+        pf_error_clear(err);
+        return SLUICE_OK;
+    }
+    if (status == SLUICE_IDEMPOTENCY_CONFLICT) {
+        if (err)
+            *err = look_error;
+        return status;
+    }
+    if (!none)
+        run->committed = run->acknowledged = SLUICE_UNKNOWN;
+    return failed;
+}
+
 static void fill_envelope(co_run *run, sluice_status status, sluice_error *err)
 {
     if (!err)
@@ -283,6 +343,8 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         status = co_epochs_void(graph, executor, co_run_deadline(&run), err);
     if (status == SLUICE_OK)
         status = drive(&run, err);
+    if (status != SLUICE_OK)
+        status = look_behind_failure(&run, status, err);
     if (status == SLUICE_OK) {
         co_run_enter(&run, SLUICE_PHASE_FINALIZE);
         co_stage_finalize(&run);

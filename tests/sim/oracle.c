@@ -144,7 +144,7 @@ static void check_commit(sim_run *run, const sim_commit *commit)
         if (!run->commits[i].gone && &run->commits[i] != commit && run->commits[i].op == commit->op)
             sim_wrong(run, "operation %d (%s) has two commits", commit->op,
                       sim_kind_name(run->plan->ops[commit->op].kind));
-    if (run->ops[commit->op].outcome == SIM_FAILED && !run->ops[commit->op].was_unknown)
+    if (run->ops[commit->op].outcome == SIM_FAILED)
         sim_wrong(run, "operation %d was said not to be committed, and is", commit->op);
     if (!expect(run, commit, &wanted, &known)) {
         sim_state_text(&run->commits[commit->parent[0]].state, have, sizeof have);
@@ -476,9 +476,7 @@ void sim_oracle_answer(sim_run *run, uint32_t op, sluice_status status, const sl
     if (err->committed == SLUICE_TRUE && err->acknowledged == SLUICE_TRUE && commit != NO_COMMIT)
         run->commits[commit].acknowledged = true;
     state->outcome = err->committed == SLUICE_FALSE ? SIM_FAILED : SIM_UNKNOWN;
-    if (state->outcome == SIM_UNKNOWN)
-        state->was_unknown = true;
-    if (state->outcome == SIM_FAILED && commit != NO_COMMIT && !state->was_unknown)
+    if (state->outcome == SIM_FAILED && commit != NO_COMMIT)
         sim_wrong(run, "operation %u (%s) says not committed (%s), and is there", op, kind, sluice_status_name(status));
 }
 

@@ -245,7 +245,6 @@ static bool try_once(sim_actor_state *actor, uint32_t number)
     if (dead) {
         end_process(actor);
         state->outcome = SIM_UNKNOWN;
-        state->was_unknown = true;
         sim_oracle_look(run);
         return false;
     }

@@ -54,7 +54,6 @@ typedef struct sim_actor_state {
 typedef struct sim_op_state {
     sim_outcome outcome;
     sim_result result;
-    bool was_unknown; /* an earlier try was */
     bool started;
     uint32_t attempts;
 } sim_op_state;
