@@ -124,7 +124,7 @@ static sluice_status decode(const void *bytes, size_t length, co_audit_row *ret_
     (void)snprintf(ret_row->kind, sizeof ret_row->kind, "%s", kind);
     (void)snprintf(ret_row->classification, sizeof ret_row->classification, "%s", classification);
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 

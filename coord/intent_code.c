@@ -236,6 +236,6 @@ sluice_status co_intent_decode(const void *bytes, size_t length, co_intent *ret_
 done:
     co_intent_free(&intent);
     pf_buffer_free(&again);
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }

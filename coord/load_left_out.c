@@ -125,7 +125,7 @@ static sluice_status decode_outcome(const pf_buffer *buffer, uint32_t count, out
     if (ret_outcome->count != count)
         status = pf_fail(err, SLUICE_CORRUPT, "a load's outcome is not that of its inputs");
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 
@@ -195,14 +195,14 @@ static sluice_status say_line(const co_load_options *options, const char *line, 
     sluice_status status;
 
     PF_TRY(st_json_parse(line, length, &document, err));
-    number = cJSON_GetObjectItemCaseSensitive(document, "line");
+    number = st_json_field(document, "line");
     PF_GOTO(status, done, st_json_get_text(document, "file", &file, err));
     PF_GOTO(status, done, st_json_get_text(document, "code", &code, err));
     PF_GOTO(status, done, st_json_get_text(document, "message", &message, err));
     options->reject(options->reject_context, file, cJSON_IsNumber(number) ? (uint64_t)number->valuedouble : 0, code,
                     message);
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 

@@ -127,7 +127,7 @@ static sluice_status decode_plan(load_job *job, const pf_buffer *buffer, uint32_
     PF_GOTO(status, done, st_json_get_id(document, "write", &job->plan.write, err));
     *ret_payload = (uint32_t)payload;
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 
@@ -296,7 +296,7 @@ static sluice_status decode_event(const load_job *job, const pf_buffer *buffer, 
     ret_event->item = (uint32_t)item;
     ret_event->other_item = (uint32_t)other;
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 

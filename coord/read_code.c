@@ -207,7 +207,7 @@ static sluice_status decode_read(const cJSON *item, co_read *read, sluice_error 
     if (read->set.table == 0)
         return damaged("table of a read", err);
     PF_TRY(decode_small(item, "unique", &read->set.unique, err));
-    if (cJSON_GetObjectItemCaseSensitive(item, "property"))
+    if (st_json_field(item, "property"))
         PF_TRY(st_json_get_u64(item, "property", &read->set.property, err));
     PF_TRY(st_json_get_bool(item, "whole", &read->set.whole, err));
     PF_TRY(decode_hashes(item, &read->set, err));
@@ -232,7 +232,7 @@ static sluice_status decode(const cJSON *document, co_read_set *set, sluice_erro
     PF_TRY(st_json_check_format(document, FORMAT, err));
     PF_TRY(st_json_get_u64(document, "incarnation", &set->incarnation, err));
     PF_TRY(st_json_get_sha256(document, "schema", &set->schema_identity, err));
-    const cJSON *head = cJSON_GetObjectItemCaseSensitive(document, "head");
+    const cJSON *head = st_json_field(document, "head");
     set->reads_head = head && !cJSON_IsNull(head);
     if (set->reads_head)
         PF_TRY(st_json_get_id(document, "head", &set->head, err));
@@ -267,6 +267,6 @@ sluice_status co_read_set_decode(const void *bytes, size_t length, co_read_set *
 done:
     co_read_set_free(&set);
     pf_buffer_free(&again);
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }

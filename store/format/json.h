@@ -1,7 +1,7 @@
 /*
  * Control documents: canonical JSON (fixed key order, no spare white space, one LF at the end), written by this writer
- * and read with cJSON. 64-bit integers, ids and digests are strings in control documents, since cJSON keeps numbers as
- * doubles.
+ * and read into cJSON's tree. 64-bit integers, ids and digests are strings in control documents, since cJSON keeps
+ * numbers as doubles.
  *
  * st_json_parse refuses: not UTF-8, U+0000 (also escaped), duplicate names, depth over 32, bytes behind the document.
  * Whoever decodes a control document re-encodes it and compares the bytes (F-07): st_json_check_canonical does that.
@@ -51,6 +51,10 @@ void st_json_sha256(st_json *json, const pf_sha256 *digest);
 
 /* CORRUPT with the byte where it breaks; whoever reads a user's document maps that to INPUT_SYNTAX. */
 sluice_status st_json_parse(const void *bytes, size_t length, cJSON **ret_document, sluice_error *err);
+/* What st_json_parse gave, which lies in one piece (cJSON_Delete is not for it); NULL allowed. */
+void st_json_free(cJSON *document);
+/* The member of that name; NULL when there is none, or no object. */
+const cJSON *st_json_field(const cJSON *object, const char *name);
 /* Field readers for control documents: CORRUPT with the document's kind and the field's name when absent or of another
  * type. */
 sluice_status st_json_get_u64(const cJSON *object, const char *name, uint64_t *ret_value, sluice_error *err);

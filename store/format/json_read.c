@@ -1,10 +1,10 @@
 /*
- * The strict JSON reader. cJSON builds the tree, but is lenient (raw control characters, "01", a byte order mark, bytes
- * behind the document) and would stop a string at U+0000; so a scanner of our own walks the text first and admits
- * exactly RFC 8259 in UTF-8, without U+0000 and no deeper than ST_JSON_DEPTH. Duplicate names are looked for
- * afterwards, in the tree, where escapes are gone.
+ * The strict JSON reader. A scanner walks the text first and admits exactly RFC 8259 in UTF-8, without U+0000 and no
+ * deeper than ST_JSON_DEPTH; cJSON's own parser is lenient (raw control characters, "01", a byte order mark, bytes
+ * behind the document) and allocates every node and text by itself. json_tree.c then builds cJSON's tree in one piece
+ * of memory, and looks for duplicate names where escapes are gone.
  */
-#include "store/format/json.h"
+#include "store/format/json_tree.h"
 
 #include "platform/check.h"
 #include <math.h>
@@ -16,6 +16,7 @@
 typedef struct scanner {
     const uint8_t *bytes;
     size_t length, at;
+    size_t values; /* so many were met */
     uint32_t depth;
     uint8_t closing[ST_JSON_DEPTH]; /* the bracket that each open container waits for */
 } scanner;
@@ -35,6 +36,8 @@ static bool take(scanner *scan, uint8_t byte)
 
 static void skip_space(scanner *scan)
 {
+    if (peek(scan) > ' ')
+        return;
     while (peek(scan) == ' ' || peek(scan) == '\t' || peek(scan) == '\n' || peek(scan) == '\r')
         scan->at++;
 }
@@ -84,6 +87,10 @@ static bool scan_string(scanner *scan)
         if (scan->at >= scan->length)
             return false;
         uint8_t c = scan->bytes[scan->at];
+        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+            scan->at++;
+            continue;
+        }
         if (c < 0x20)
             return false;
         if (c == '"') {
@@ -140,6 +147,7 @@ static bool scan_word(scanner *scan, const char *word)
 static bool scan_value_start(scanner *scan, bool *ret_opened)
 {
     uint8_t c = peek(scan);
+    scan->values++;
     *ret_opened = c == '{' || c == '[';
     if (*ret_opened) {
         if (scan->depth == ST_JSON_DEPTH)
@@ -199,38 +207,6 @@ static bool scan_document(scanner *scan)
     }
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Depth is bounded by the scanner, so the recursion is. */
-static sluice_status check_names(const cJSON *item, sluice_error *err)
-{
-    sluice_status status = SLUICE_OK;
-    const char **names = NULL;
-    size_t count = 0, at = 0;
-
-    for (const cJSON *child = item->child; child; child = child->next) {
-        count++;
-        if (child->child)
-            PF_TRY(check_names(child, err));
-    }
-    if (!cJSON_IsObject(item) || count < 2)
-        return SLUICE_OK;
-    names = calloc(count, sizeof(*names));
-    if (!names)
-        return pf_fail_memory(err);
-    for (const cJSON *child = item->child; child; child = child->next)
-        names[at++] = child->string;
-    qsort(names, count, sizeof(*names), compare_names);
-    for (at = 1; at < count; at++)
-        if (strcmp(names[at - 1], names[at]) == 0)
-            status = SLUICE_CORRUPT;
-    free(names);
-    return status == SLUICE_OK ? SLUICE_OK : pf_fail(err, status, "a JSON object has two members of one name");
-}
-
 sluice_status st_json_parse(const void *bytes, size_t length, cJSON **ret_document, sluice_error *err)
 {
     scanner scan = {.bytes = bytes, .length = length};
@@ -238,16 +214,7 @@ sluice_status st_json_parse(const void *bytes, size_t length, cJSON **ret_docume
     *ret_document = NULL;
     if (!scan_document(&scan))
         return pf_fail(err, SLUICE_CORRUPT, "a JSON document is not well formed at byte %zu", scan.at);
-    cJSON *document = cJSON_ParseWithLengthOpts(bytes, length, NULL, 0);
-    if (!document) /* well formed, so it is memory, or a number longer than cJSON reads */
-        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a JSON document could not be held in memory");
-    sluice_status status = check_names(document, err);
-    if (status != SLUICE_OK) {
-        cJSON_Delete(document);
-        return status;
-    }
-    *ret_document = document;
-    return SLUICE_OK;
+    return st_json_build(bytes, length, scan.values, ret_document, err);
 }
 
 /* ---- fields ---- */
@@ -257,9 +224,12 @@ static sluice_status wrong_field(const char *name, const char *what, sluice_erro
     return pf_fail(err, SLUICE_CORRUPT, "a control document: \"%s\" is not %s", name, what);
 }
 
-static const cJSON *field(const cJSON *object, const char *name)
+const cJSON *st_json_field(const cJSON *object, const char *name)
 {
-    return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
+    const cJSON *child = object && (object->type & 0xFF) == cJSON_Object ? object->child : NULL;
+    while (child && (child->string[0] != name[0] || strcmp(child->string, name) != 0))
+        child = child->next;
+    return child;
 }
 
 bool st_json_text_is_u64(const char *text, uint64_t *ret_value)
@@ -279,7 +249,7 @@ bool st_json_text_is_u64(const char *text, uint64_t *ret_value)
 
 sluice_status st_json_get_text(const cJSON *object, const char *name, const char **ret_text, sluice_error *err)
 {
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!cJSON_IsString(item))
         return wrong_field(name, "a text", err);
     *ret_text = item->valuestring;
@@ -288,7 +258,7 @@ sluice_status st_json_get_text(const cJSON *object, const char *name, const char
 
 sluice_status st_json_get_u64(const cJSON *object, const char *name, uint64_t *ret_value, sluice_error *err)
 {
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!cJSON_IsString(item) || !st_json_text_is_u64(item->valuestring, ret_value))
         return wrong_field(name, "a 64-bit number in quotes", err);
     return SLUICE_OK;
@@ -296,7 +266,7 @@ sluice_status st_json_get_u64(const cJSON *object, const char *name, uint64_t *r
 
 sluice_status st_json_get_number(const cJSON *object, const char *name, int64_t *ret_value, sluice_error *err)
 {
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) < EXACT_INTEGER) ||
         item->valuedouble != trunc(item->valuedouble))
         return wrong_field(name, "an exact integer", err);
@@ -307,7 +277,7 @@ sluice_status st_json_get_number(const cJSON *object, const char *name, int64_t 
 sluice_status st_json_get_id(const cJSON *object, const char *name, pf_id *ret_id, sluice_error *err)
 {
     char canonical[PF_ID_TEXT];
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!cJSON_IsString(item) || !pf_id_parse(item->valuestring, ret_id))
         return wrong_field(name, "an id", err);
     pf_id_text(ret_id, canonical);
@@ -316,7 +286,7 @@ sluice_status st_json_get_id(const cJSON *object, const char *name, pf_id *ret_i
 
 sluice_status st_json_get_sha256(const cJSON *object, const char *name, pf_sha256 *ret_digest, sluice_error *err)
 {
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!cJSON_IsString(item) || !pf_sha256_parse(item->valuestring, ret_digest))
         return wrong_field(name, "a SHA-256", err);
     return SLUICE_OK;
@@ -324,19 +294,19 @@ sluice_status st_json_get_sha256(const cJSON *object, const char *name, pf_sha25
 
 sluice_status st_json_get_array(const cJSON *object, const char *name, const cJSON **ret_array, sluice_error *err)
 {
-    *ret_array = field(object, name);
+    *ret_array = st_json_field(object, name);
     return cJSON_IsArray(*ret_array) ? SLUICE_OK : wrong_field(name, "a list", err);
 }
 
 sluice_status st_json_get_object(const cJSON *object, const char *name, const cJSON **ret_object, sluice_error *err)
 {
-    *ret_object = field(object, name);
+    *ret_object = st_json_field(object, name);
     return cJSON_IsObject(*ret_object) ? SLUICE_OK : wrong_field(name, "an object", err);
 }
 
 sluice_status st_json_get_bool(const cJSON *object, const char *name, bool *ret_value, sluice_error *err)
 {
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!cJSON_IsBool(item))
         return wrong_field(name, "true or false", err);
     *ret_value = cJSON_IsTrue(item);
@@ -352,7 +322,7 @@ static bool same_kind(const char *a, const char *b)
 
 sluice_status st_json_check_format(const cJSON *object, const char *expected, sluice_error *err)
 {
-    const cJSON *item = field(object, "format");
+    const cJSON *item = st_json_field(object, "format");
     if (!cJSON_IsString(item))
         return wrong_field("format", "a text", err);
     if (strcmp(item->valuestring, expected) == 0)

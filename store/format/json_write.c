@@ -8,7 +8,6 @@
 
 #include "platform/check.h"
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,23 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-static void put(st_json *json, const void *bytes, size_t length)
+/* Room for so many bytes more; false after an error. */
+static inline bool make_room(st_json *json, size_t length)
 {
-    if (json->status == SLUICE_OK)
-        json->status = pf_buffer_append(json->buffer, bytes, length, NULL);
+    pf_buffer *buffer = json->buffer;
+    if (json->status != SLUICE_OK)
+        return false;
+    if (length > buffer->capacity - buffer->length)
+        json->status = pf_buffer_reserve(buffer, length, NULL);
+    return json->status == SLUICE_OK;
+}
+
+static inline void put(st_json *json, const void *bytes, size_t length)
+{
+    if (length == 0 || !make_room(json, length))
+        return;
+    memcpy(json->buffer->data + json->buffer->length, bytes, length);
+    json->buffer->length += length;
 }
 
 /* What precedes a value or a name: the comma that the item before it left due. */
@@ -91,6 +103,15 @@ void st_json_name(st_json *json, const char *name)
     json->comma = false;
 }
 
+/* Bytes of text that stand for themselves: printable ASCII but quote and backslash. */
+static size_t plain_length(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+    while (at < length && bytes[at] >= 0x20 && bytes[at] < 0x80 && bytes[at] != '"' && bytes[at] != '\\')
+        at++;
+    return at;
+}
+
 static void put_escape(st_json *json, uint8_t byte)
 {
     static const char hex[] = "0123456789abcdef";
@@ -127,9 +148,18 @@ static void put_escape(st_json *json, uint8_t byte)
 /* A quoted text. Bytes that are not UTF-8 become U+FFFD when `lossy`, else they are an error. */
 static void put_quoted(st_json *json, const uint8_t *bytes, size_t length, bool lossy)
 {
-    size_t start = 0, at = 0;
+    size_t start = 0, at = plain_length(bytes, length);
 
     separate(json);
+    if (at == length && length < SIZE_MAX - 2 && make_room(json, length + 2)) {
+        uint8_t *to = json->buffer->data + json->buffer->length;
+        to[0] = '"';
+        if (length > 0)
+            memcpy(to + 1, bytes, length);
+        to[length + 1] = '"';
+        json->buffer->length += length + 2;
+        return;
+    }
     put(json, "\"", 1);
     while (at < length && json->status == SLUICE_OK) {
         size_t size = st_utf8_sequence(bytes + at, length - at);
@@ -184,25 +214,41 @@ void st_json_null(st_json *json)
     st_json_raw(json, "null", 4);
 }
 
+#define DIGITS 20 /* of a 64-bit number at most */
+
+/* The number's digits in front of `end`; returns the first. */
+static char *put_digits(char *end, uint64_t value)
+{
+    do {
+        *--end = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    return end;
+}
+
 void st_json_number(st_json *json, int64_t value)
 {
-    char text[24];
-    int length = snprintf(text, sizeof(text), "%" PRId64, value);
-    st_json_raw(json, text, (size_t)length);
+    char text[DIGITS + 1];
+    char *start = put_digits(text + sizeof(text), value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+    if (value < 0)
+        *--start = '-';
+    st_json_raw(json, start, (size_t)(text + sizeof(text) - start));
 }
 
 void st_json_unsigned(st_json *json, uint64_t value)
 {
-    char text[24];
-    int length = snprintf(text, sizeof(text), "%" PRIu64, value);
-    st_json_raw(json, text, (size_t)length);
+    char text[DIGITS];
+    const char *start = put_digits(text + sizeof(text), value);
+    st_json_raw(json, start, (size_t)(text + sizeof(text) - start));
 }
 
 void st_json_u64(st_json *json, uint64_t value)
 {
-    char text[24];
-    int length = snprintf(text, sizeof(text), "\"%" PRIu64 "\"", value);
-    st_json_raw(json, text, (size_t)length);
+    char text[DIGITS + 2];
+    text[sizeof(text) - 1] = '"';
+    char *start = put_digits(text + sizeof(text) - 1, value);
+    *--start = '"';
+    st_json_raw(json, start, (size_t)(text + sizeof(text) - start));
 }
 
 void st_json_double(st_json *json, double value)
@@ -229,12 +275,12 @@ void st_json_id(st_json *json, const pf_id *id)
 {
     char text[PF_ID_TEXT];
     pf_id_text(id, text);
-    st_json_text(json, text);
+    st_json_bytes_text(json, text, sizeof(text) - 1);
 }
 
 void st_json_sha256(st_json *json, const pf_sha256 *digest)
 {
     char text[PF_SHA256_TEXT];
     pf_sha256_text(digest, text);
-    st_json_text(json, text);
+    st_json_bytes_text(json, text, sizeof(text) - 1);
 }

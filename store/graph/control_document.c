@@ -192,7 +192,7 @@ sluice_status st_control_decode(const void *bytes, size_t length, st_control *re
 done:
     st_control_free(&control);
     pf_buffer_free(&again);
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 

@@ -162,7 +162,7 @@ sluice_status st_cut_decode(const void *bytes, size_t length, st_cut *ret_cut, s
     cut = (st_cut){0};
 done:
     st_cut_free(&cut);
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&again);
     return status;
 }

@@ -251,7 +251,7 @@ sluice_status st_info_read(pf_volume *volume, st_graph_info *ret_info, sluice_er
     PF_GOTO(status, done, info_encode(ret_info, &again, err));
     PF_GOTO(status, done, st_json_check_canonical(bytes.data, bytes.length, &again, err));
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&bytes);
     pf_buffer_free(&again);
     return status;

@@ -70,7 +70,7 @@ static sluice_status read_ref(pf_volume *volume, const char *file_name, char **r
     if (!*ret_name)
         status = pf_fail_memory(err);
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&bytes);
     pf_buffer_free(&again);
     return status;

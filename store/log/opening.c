@@ -105,6 +105,6 @@ sluice_status st_opening_line_decode(const char *manifest, size_t length, st_seg
     *ret_line = line;
 done:
     pf_buffer_free(&again);
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }

@@ -72,7 +72,7 @@ static sluice_status parse_array(const st_type_def *type, const char *text, st_k
         status = fail_members(type, err);
     for (const cJSON *item = document ? document->child : NULL; item && status == SLUICE_OK; item = item->next)
         status = add_element(type, key, item, &at, err);
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }
 

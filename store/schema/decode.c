@@ -51,7 +51,7 @@ static sluice_status read_constant(const cJSON *item, const st_property *propert
 static sluice_status read_optional(const cJSON *object, const char *name, const st_property *property,
                                    st_value *ret_value, sluice_error *err)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!item)
         return SLUICE_OK;
     if (cJSON_IsNull(item) && ret_value != &property->default_value)
@@ -62,7 +62,7 @@ static sluice_status read_optional(const cJSON *object, const char *name, const 
 static sluice_status read_length(const cJSON *object, const char *name, bool *ret_present, uint64_t *ret_length,
                                  sluice_error *err)
 {
-    if (!cJSON_GetObjectItemCaseSensitive(object, name))
+    if (!st_json_field(object, name))
         return SLUICE_OK;
     *ret_present = true;
     return st_json_get_u64(object, name, ret_length, err);
@@ -72,7 +72,7 @@ static sluice_status read_enum(const cJSON *object, st_property *property, sluic
 {
     const cJSON *items, *item;
     void *array = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "enum"))
+    if (!st_json_field(object, "enum"))
         return SLUICE_OK;
     PF_TRY(st_json_get_array(object, "enum", &items, err));
     PF_TRY(make_array(items, ST_SCHEMA_ENUM_MAX, sizeof(st_value), &array, err));
@@ -104,7 +104,7 @@ static sluice_status read_property(const cJSON *object, bool edge, st_property *
     PF_TRY(read_optional(object, "max", property, &property->maximum, err));
     PF_TRY(read_length(object, "min_length", &property->has_min_length, &property->min_length, err));
     PF_TRY(read_length(object, "max_length", &property->has_max_length, &property->max_length, err));
-    if (cJSON_GetObjectItemCaseSensitive(object, "pattern")) {
+    if (st_json_field(object, "pattern")) {
         PF_TRY(st_json_get_text(object, "pattern", &text, err));
         PF_TRY(copy_text(text, &property->pattern, err));
     }
@@ -155,7 +155,7 @@ static sluice_status read_members(const cJSON *items, const st_type_def *type, u
 static sluice_status read_key(const cJSON *object, st_type_def *type, sluice_error *err)
 {
     const cJSON *items;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "key"))
+    if (!st_json_field(object, "key"))
         return SLUICE_OK;
     PF_TRY(st_json_get_array(object, "key", &items, err));
     PF_TRY(read_members(items, type, &type->key, &type->key_count, err));
@@ -190,12 +190,12 @@ static sluice_status read_uniques(const cJSON *object, st_type_def *type, sluice
     const cJSON *items, *item;
     void *array = NULL;
     uint64_t next = 0;
-    if (cJSON_GetObjectItemCaseSensitive(object, "next_unique"))
+    if (st_json_field(object, "next_unique"))
         PF_TRY(st_json_get_u64(object, "next_unique", &next, err));
     if (next > UINT32_MAX)
         return corrupt(err, "too many unique tuples");
     type->next_unique = (uint32_t)next;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "unique"))
+    if (!st_json_field(object, "unique"))
         return SLUICE_OK;
     PF_TRY(st_json_get_array(object, "unique", &items, err));
     PF_TRY(make_array(items, ST_SCHEMA_UNIQUES_MAX, sizeof(st_unique), &array, err));
@@ -212,7 +212,7 @@ static sluice_status read_uniques(const cJSON *object, st_type_def *type, sluice
 static sluice_status read_limit(const cJSON *object, const char *name, uint64_t *ret_limit, sluice_error *err)
 {
     *ret_limit = ST_NO_LIMIT;
-    if (!cJSON_GetObjectItemCaseSensitive(object, name))
+    if (!st_json_field(object, name))
         return SLUICE_OK;
     PF_TRY(st_json_get_u64(object, name, ret_limit, err));
     return *ret_limit > 0 ? SLUICE_OK : corrupt(err, "a cardinality of none");
@@ -348,7 +348,7 @@ sluice_status st_schema_decode(const void *bytes, size_t length, st_schema **ret
     schema = NULL;
 done:
     st_schema_free(schema);
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&again);
     return status;
 }

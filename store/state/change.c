@@ -241,7 +241,7 @@ static sluice_status read_change(const cJSON *object, const st_edit_source *edit
     PF_TRY(st_take_word(object, "space", spaces, ST_SPACE_COUNT, &space, err));
     change->space = (st_space)space;
     PF_TRY(st_take_small(object, "unique", &change->unique, err));
-    if (cJSON_GetObjectItemCaseSensitive(object, "property"))
+    if (st_json_field(object, "property"))
         PF_TRY(st_json_get_u64(object, "property", &change->property, err));
     if (change->property && change->space != ST_SPACE_ROW_UPDATED)
         return damaged("a property of no updated row", err);
@@ -250,7 +250,7 @@ static sluice_status read_change(const cJSON *object, const st_edit_source *edit
     PF_TRY(st_json_get_array(object, "runs", &list, err));
     cJSON_ArrayForEach(item, list)
     {
-        if (cJSON_GetObjectItemCaseSensitive(item, "edit"))
+        if (st_json_field(item, "edit"))
             PF_TRY(read_edit_runs(item, edits, change, err));
         else
             PF_TRY(read_run(item, change, err));
@@ -287,7 +287,7 @@ sluice_status st_changes_decode(const void *bytes, size_t length, const st_edit_
     changes = (st_changes){0};
 done:
     st_changes_free(&changes);
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&again);
     return status;
 }

@@ -11,11 +11,6 @@ static sluice_status damaged(const char *name, sluice_error *err)
     return pf_fail(err, SLUICE_CORRUPT, "a control document: \"%s\" is not what it has to be", name);
 }
 
-static const cJSON *field(const cJSON *object, const char *name)
-{
-    return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
-}
-
 void st_put_id(st_json *json, const char *name, const pf_id *id)
 {
     st_json_name(json, name);
@@ -64,7 +59,7 @@ sluice_status st_take_time(const cJSON *object, const char *name, int64_t *ret_u
 
 sluice_status st_take_nullable(const cJSON *object, const char *name, const cJSON **ret_item, sluice_error *err)
 {
-    const cJSON *item = field(object, name);
+    const cJSON *item = st_json_field(object, name);
     if (!item)
         return damaged(name, err);
     *ret_item = cJSON_IsNull(item) ? NULL : item;
@@ -74,7 +69,7 @@ sluice_status st_take_nullable(const cJSON *object, const char *name, const cJSO
 sluice_status st_take_rejected(const cJSON *object, uint64_t *ret_rejected, sluice_error *err)
 {
     *ret_rejected = 0;
-    if (!field(object, "rejected"))
+    if (!st_json_field(object, "rejected"))
         return SLUICE_OK;
     PF_TRY(st_json_get_u64(object, "rejected", ret_rejected, err));
     return *ret_rejected > 0 ? SLUICE_OK : damaged("rejected", err);
@@ -139,7 +134,7 @@ sluice_status st_document_decode(const void *bytes, size_t length, st_read_fn *r
     PF_GOTO(status, done, (*write)(value, &again, err));
     PF_GOTO(status, done, st_json_check_canonical(bytes, length, &again, err));
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&again);
     return status;
 }
@@ -271,7 +266,7 @@ static void sorted_file_write(st_json *json, const char *name, const st_run_info
 
 static sluice_status sorted_file_read(const cJSON *object, const char *name, st_run_info *ret_file, sluice_error *err)
 {
-    const cJSON *file = field(object, name);
+    const cJSON *file = st_json_field(object, name);
     PF_TRY(st_take_file(file, "file", ret_file->name, sizeof(ret_file->name), err));
     PF_TRY(st_json_get_u64(file, "entries", &ret_file->entries, err));
     PF_TRY(st_json_get_u64(file, "bytes", &ret_file->bytes, err));
@@ -292,7 +287,7 @@ void st_index_write(st_json *json, const st_index_ref *index)
 
 sluice_status st_index_read(const cJSON *object, st_index_ref *ret_index, sluice_error *err)
 {
-    const cJSON *index = field(object, "index");
+    const cJSON *index = st_json_field(object, "index");
     *ret_index = (st_index_ref){.present = index != NULL};
     if (!index)
         return SLUICE_OK;

@@ -178,7 +178,7 @@ static sluice_status read_document(const cJSON *document, void *value, sluice_er
     PF_TRY(st_json_check_format(document, "sluice-delta/1", err));
     PF_TRY(read_commit(document, &delta->commit, err));
     PF_TRY(st_json_get_sha256(document, "schema", &delta->schema_identity, err));
-    if (cJSON_GetObjectItemCaseSensitive(document, "new_schema"))
+    if (st_json_field(document, "new_schema"))
         PF_TRY(st_json_get_sha256(document, "new_schema", &delta->new_schema, err));
     PF_TRY(st_take_list(document, "edits", sizeof(*delta->edits), &list, &edits, err));
     delta->edits = edits;

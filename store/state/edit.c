@@ -137,7 +137,7 @@ static sluice_status read_add(const cJSON *object, st_edit_add *add, sluice_erro
 {
     uint32_t form = 0;
     PF_TRY(st_fragment_info_read(object, &add->fragment, err));
-    if (cJSON_GetObjectItemCaseSensitive(object, "attached"))
+    if (st_json_field(object, "attached"))
         PF_TRY(st_json_get_bool(object, "attached", &add->fragment.attached, err));
     if (add->fragment.attached && add->fragment.bytes > ST_ATTACHED_EDIT_MAX)
         return damaged("an attached fragment of too many bytes", err);
@@ -150,7 +150,7 @@ static sluice_status read_add(const cJSON *object, st_edit_add *add, sluice_erro
         if (add->first_row == 0 || !pf_add_u64(add->first_row, add->fragment.rows, &end))
             return damaged("row ids", err);
     }
-    add->commit_given = cJSON_GetObjectItemCaseSensitive(object, "commit") != NULL;
+    add->commit_given = st_json_field(object, "commit") != NULL;
     if (add->commit_given)
         PF_TRY(st_json_get_id(object, "commit", &add->commit, err));
     PF_TRY(st_runs_read(object, &add->runs, &add->run_count, err));
@@ -163,7 +163,7 @@ static sluice_status read_delete(const cJSON *object, st_edit *edit, sluice_erro
 {
     const cJSON *list = NULL, *item = NULL;
     void *rows = NULL;
-    if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(object, "delete")))
+    if (!cJSON_IsArray(st_json_field(object, "delete")))
         return st_dead_read(object, "delete", &edit->deletes, err);
     PF_TRY(st_take_list(object, "delete", sizeof(uint64_t), &list, &rows, err));
     edit->delete_rows = rows;
@@ -194,7 +194,7 @@ static sluice_status read_substitute(const cJSON *object, st_edit *edit, sluice_
         PF_TRY(st_take_file(item, "fragment", leaving->fragment, sizeof(leaving->fragment), err));
         PF_TRY(st_json_get_u64(item, "bytes", &leaving->bytes, err));
         PF_TRY(st_dead_read(item, "applied", &leaving->applied, err));
-        if (cJSON_HasObjectItem(item, "incoming"))
+        if (st_json_field(item, "incoming"))
             PF_TRY(st_take_small(item, "incoming", &leaving->incoming, err));
     }
     return edit->out_count > 0 ? SLUICE_OK : damaged("an empty substitution", err);

@@ -140,7 +140,7 @@ static sluice_status read_dead(const cJSON *object, st_item *item, sluice_error 
 {
     const cJSON *list = NULL, *position = NULL;
     void *dead = NULL;
-    if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(object, "dead"))) {
+    if (!cJSON_IsArray(st_json_field(object, "dead"))) {
         PF_TRY(st_dead_read(object, "dead", &item->add.dead, err));
         item->dead_loaded = !item->add.dead.present;
         return item->add.dead.rows <= item->add.fragment.rows ? SLUICE_OK : damaged("more rows deleted than are", err);

@@ -30,7 +30,7 @@ sluice_status st_merged_read(const cJSON *object, st_commit *commit, sluice_erro
 {
     const cJSON *list = NULL, *item = NULL;
     void *merged = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "ancestry"))
+    if (!st_json_field(object, "ancestry"))
         return pf_id_is_nil(&commit->parents[1]) ? SLUICE_OK
                                                  : pf_fail(err, SLUICE_CORRUPT, "a merge without its ancestry");
     PF_TRY(st_take_list(object, "ancestry", sizeof(*commit->merged), &list, &merged, err));

@@ -114,7 +114,7 @@ static sluice_status parse(const char *text, size_t length)
     memcpy(copy, text, length);
     sluice_status status = st_json_parse(copy, length, &document, NULL);
     assert_true((status == SLUICE_OK) == (document != NULL));
-    cJSON_Delete(document);
+    st_json_free(document);
     free(copy);
     return status;
 }
@@ -236,7 +236,7 @@ static void fields_are_typed(void **state)
     assert_int_equal(st_json_check_format(doc, "sluice-x/2", &err), SLUICE_UNSUPPORTED_FORMAT);
     assert_int_equal(err.code, SLUICE_UNSUPPORTED_FORMAT);
     assert_int_equal(st_json_check_format(doc, "sluice-y/1", NULL), SLUICE_CORRUPT);
-    cJSON_Delete(doc);
+    st_json_free(doc);
 }
 
 static void a_document_in_another_form_is_not_canonical(void **state)

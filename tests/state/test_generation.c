@@ -159,7 +159,7 @@ static void a_manifest_is_the_golden_one(void **state)
     static const char changes[] = "{\"format\":\"sluice-changes/1\",\"items\":[]}\n";
     assert_memory_equal(record.attachments, changes, sizeof(changes) - 1);
     assert_memory_equal(record.attachments + 64, page, sizeof(page) - 1);
-    cJSON_Delete(document);
+    st_json_free(document);
     st_record_free(&record);
 }
 

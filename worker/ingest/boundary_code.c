@@ -55,7 +55,7 @@ sluice_status wk_boundaries_encode(const wk_boundaries *boundaries, pf_buffer *b
 static sluice_status decode_offset(const cJSON *object, const char *name, uint64_t *ret_offset, sluice_error *err)
 {
     *ret_offset = WK_NOWHERE;
-    return cJSON_GetObjectItemCaseSensitive(object, name) ? st_json_get_u64(object, name, ret_offset, err) : SLUICE_OK;
+    return st_json_field(object, name) ? st_json_get_u64(object, name, ret_offset, err) : SLUICE_OK;
 }
 
 static sluice_status decode_lane(const cJSON *object, wk_lane *ret_lane, sluice_error *err)
@@ -100,6 +100,6 @@ sluice_status wk_boundaries_decode(const void *bytes, size_t length, wk_boundari
     memset(ret_boundaries, 0, sizeof *ret_boundaries);
     PF_TRY(st_json_parse(bytes, length, &document, err));
     sluice_status status = decode(document, ret_boundaries, err);
-    cJSON_Delete(document);
+    st_json_free(document);
     return status;
 }

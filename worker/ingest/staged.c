@@ -130,7 +130,7 @@ sluice_status wk_staged_encode(const wk_staged *staged, pf_buffer *buffer, sluic
 
 static sluice_status decode_head(const cJSON *head, wk_staged *staged, sluice_error *err)
 {
-    const cJSON *least = cJSON_GetObjectItemCaseSensitive(head, "least"), *damage = NULL;
+    const cJSON *least = st_json_field(head, "least"), *damage = NULL;
     const char *order = NULL;
 
     PF_TRY(st_json_check_format(head, STAGED_FORMAT, err));
@@ -204,7 +204,7 @@ sluice_status wk_staged_decode(const void *bytes, size_t length, wk_staged *ret_
     PF_GOTO(status, done, decode_add(first + 1, (size_t)(second - first), ret_staged, err));
     PF_GOTO(status, done, decode_bad(second + 1, (size_t)(end - second - 1), ret_staged, err));
 done:
-    cJSON_Delete(head);
+    st_json_free(head);
     if (status != SLUICE_OK)
         wk_staged_free(ret_staged);
     return status;
