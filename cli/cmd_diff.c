@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DIFF_KEYS, DIFF_BRANCH, DIFF_OPTIONS };
+enum { DIFF_KEYS, DIFF_BRANCH, DIFF_MEMORY, DIFF_OPTIONS };
 static const cli_option diff_options[DIFF_OPTIONS] = {
     [DIFF_KEYS] = {"keys", 0, CLI_FLAG, NULL, "each changed row with its key, and which properties were updated"},
     [DIFF_BRANCH] = {"branch", 0, CLI_TEXT, "B", "the branch that places are on (default: main)"},
+    [DIFF_MEMORY] = {"memory", 0, CLI_SIZE, "SIZE", "bound for the memory (default: half of what there is)"},
 };
 
 static const char *const words[] = {[ST_INSERTED] = "inserted", [ST_UPDATED] = "updated", [ST_DELETED] = "deleted"};
@@ -193,6 +194,7 @@ static sluice_status run_diff(cli_run *run, sluice_error *err)
     st_graph *graph = NULL;
     st_snapshot *from = NULL, *to = NULL;
     sluice_status status;
+    PF_TRY(cli_bound_memory(run, DIFF_MEMORY, err));
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_READ, &graph, err));
     PF_GOTO(status, done, open_place(graph, branch, run->arguments.operands[1], &from, err));
     PF_GOTO(status, done, open_place(graph, branch, run->arguments.operands[2], &to, err));

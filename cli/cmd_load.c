@@ -65,8 +65,7 @@ static sluice_status check_options(const cli_run *run, sluice_error *err)
     if (cli_option_value(run, LOAD_WORKERS)->given &&
         (cli_option_value(run, LOAD_WORKERS)->number == 0 || cli_option_value(run, LOAD_WORKERS)->number > UINT32_MAX))
         return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
-    if (cli_option_value(run, LOAD_MEMORY)->given && cli_option_value(run, LOAD_MEMORY)->number == 0)
-        return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
+    PF_TRY(cli_check_memory(run, LOAD_MEMORY, err));
     if (cli_option_value(run, LOAD_CREATE_BRANCH)->given && !cli_option_value(run, LOAD_BRANCH)->given)
         return pf_fail(err, SLUICE_USAGE, "--create-branch goes with --branch, which names it");
     if (cli_option_value(run, LOAD_FROM)->given && !cli_option_value(run, LOAD_CREATE_BRANCH)->given)

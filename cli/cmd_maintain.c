@@ -49,9 +49,7 @@ static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli
     const cli_value *size = cli_option_value(run, OPTIMIZE_FRAGMENT_SIZE);
     if (workers->given && (workers->number == 0 || workers->number > UINT32_MAX))
         return pf_fail(err, SLUICE_USAGE, "--workers is at least 1");
-    const cli_value *memory = cli_option_value(run, MAINTAIN_MEMORY);
-    if (memory->given && memory->number == 0)
-        return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
+    PF_TRY(cli_check_memory(run, MAINTAIN_MEMORY, err));
     if (kind == CO_OPTIMIZE && size->given && size->number == 0)
         return pf_fail(err, SLUICE_USAGE, "--fragment-size is at least 1");
     *options = (co_maintain_options){.kind = kind,
@@ -60,7 +58,7 @@ static sluice_status fill_options(const cli_run *run, co_maintain_kind kind, cli
                                      .types = run->arguments.operands + 1,
                                      .type_count = run->arguments.operand_count - 1,
                                      .workers = (unsigned)workers->number,
-                                     .memory = memory->number,
+                                     .memory = cli_option_value(run, MAINTAIN_MEMORY)->number,
                                      .stopped_seconds = run->hosted ? run->hosted->stopped_seconds : 0,
                                      .operation = cli_option_value(run, MAINTAIN_OP_ID)->id,
                                      .if_head = cli_option_value(run, MAINTAIN_IF_HEAD)->id,

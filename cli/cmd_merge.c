@@ -5,7 +5,6 @@
 #include "cli/output.h"
 #include "coord/merge.h"
 #include "platform/check.h"
-#include "platform/memory.h"
 #include <string.h>
 
 enum {
@@ -167,16 +166,6 @@ static sluice_status print_lines(cli_run *run, const co_merge_result *result, sl
                : cli_print(run, err, "%s is still there: %s\n", run->arguments.operands[1], result->not_deleted);
 }
 
-/* The kernel holds this process to it. */
-static sluice_status bound_memory(const cli_run *run, sluice_error *err)
-{
-    const cli_value *memory = cli_option_value(run, MERGE_MEMORY);
-    if (memory->given && memory->number == 0)
-        return pf_fail(err, SLUICE_USAGE, "--memory is a size such as 512M");
-    pf_memory_bound(memory->given ? memory->number : pf_memory_available() / 2);
-    return SLUICE_OK;
-}
-
 static sluice_status blame_memory(sluice_status status, sluice_error *err)
 {
     if (status == SLUICE_RESOURCE_LIMIT && err && strstr(err->message, PF_NO_MEMORY) && err->hint[0] == '\0')
@@ -199,7 +188,7 @@ static sluice_status run_merge(cli_run *run, sluice_error *err)
     st_graph *graph = NULL;
     wk_executor executor = {.workers = 1, .epoch = pf_id_new()};
     sluice_status status;
-    PF_TRY(bound_memory(run, err));
+    PF_TRY(cli_bound_memory(run, MERGE_MEMORY, err));
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
     status = blame_memory(co_merge(graph, &options, &executor, &result, err), err);
     if (status == SLUICE_MERGE_CONFLICT) {

@@ -58,6 +58,12 @@ static inline const char *cli_text_or(const cli_run *run, uint32_t which, const 
     return value->given ? value->text : otherwise;
 }
 
+/* The option --memory: USAGE when it is nothing. */
+sluice_status cli_check_memory(const cli_run *run, uint32_t which, sluice_error *err);
+/* Holds this process to it, or to half of what there is. A supervisor's runner, which serves others after it, has its
+ * share already. */
+sluice_status cli_bound_memory(const cli_run *run, uint32_t which, sluice_error *err);
+
 /* Opens operand 0 as a graph for reading, pins the branch at the place (NULL: main, its head). Both are closed by
  * cli_close_snapshot, which is safe on zeroed ones. */
 typedef struct cli_place {

@@ -2,19 +2,23 @@
  * Differences between two snapshots (diff.h): candidates of each side, joined by key.
  *
  * A candidate is a live row that the other side may lack or have differently: all live rows of a fragment that only one
- * side lists; of a fragment that both list, the rows that only one side has deleted. Candidates are sorted by the hash
- * of their key and merged; equal hashes are confirmed on the key itself.
+ * side lists; of a fragment that both list, the rows that only one side has deleted. As many candidates of `to` as fit
+ * into a block are kept by the hash of their key, all of `from` pass by and meet theirs, and the block is told; then
+ * the next block. Which of `from` has met one is kept in a bit each: the others are told at the end. So memory is
+ * bounded whatever the sides hold, the order is theirs, and nothing is written. Equal hashes are confirmed on the key
+ * itself.
  */
 #include "store/read/diff.h"
 #include "platform/check.h"
+#include "platform/memory.h"
 #include "store/read/reader.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct candidate {
-    uint64_t hash, position;
-    uint32_t fragment;
-} candidate;
+/* A block's part of the memory, and its rows in any case. */
+#define BLOCK_PART  4u
+#define BLOCK_LEAST UINT64_C(4096)
+#define BLOCK_MOST  (UINT64_C(4) << 20)
 
 typedef struct side {
     st_snapshot *snapshot;
@@ -23,8 +27,6 @@ typedef struct side {
     uint32_t *by_name;     /* its fragments, sorted by file name */
     uint32_t *counterpart; /* per fragment: the other side's of the same name, or NO_FRAGMENT */
     uint32_t columns[ST_RUN_COLUMNS_MAX], column_count; /* of the key; 0: row ids */
-    candidate *candidates;
-    uint64_t count, room;
 } side;
 
 #define NO_FRAGMENT UINT32_MAX
@@ -33,10 +35,30 @@ typedef struct pair { /* rows of one key: fragment NO_FRAGMENT where a side has 
     st_row_place from, to;
 } pair;
 
+/* The candidates of one side, in its order. */
+typedef struct walk {
+    side *here;
+    const side *there;
+    uint32_t fragment;
+    uint64_t next;  /* position; of a fragment that both list: index among what the other has deleted */
+    bool placeless; /* hashes are not asked for */
+    uint64_t *hashes;
+    uint64_t room, first, end; /* `hashes` is of the rows from `first` on to `end` of this fragment */
+} walk;
+
+typedef struct candidate {
+    uint64_t hash;
+    pair rows; /* as far as they are known */
+} candidate;
+
 typedef struct diff {
     side from, to;
-    pair *pairs;
-    uint64_t pair_count;
+    walk old_rows, new_rows;
+    candidate *block; /* some of new_rows, in their order */
+    uint64_t count, most;
+    uint32_t *table; /* by hash: places in the block, from 1 on; 0: empty */
+    uint64_t mask;
+    uint8_t *met;               /* a bit for each of old_rows, by their order */
     int *older;                 /* per property of `to`'s type: its index in `from`'s type, or -1 */
     st_column_builder **absent; /* per property of `to`'s type: what older rows have, as a column */
     uint32_t absent_count;
@@ -92,18 +114,46 @@ static void match_fragments(side *a, side *b)
 
 /* ---- candidates ---- */
 
-static sluice_status add_candidate(side *side_, uint32_t fragment, uint64_t position, uint64_t hash, sluice_error *err)
+static void begin_walk(walk *walk_, side *here, const side *there)
 {
-    if (side_->count == side_->room) {
-        uint64_t room = side_->room ? side_->room * 2 : 256;
-        candidate *grown = realloc(side_->candidates, room * sizeof *grown);
-        if (!grown)
-            return pf_fail_memory(err);
-        side_->candidates = grown;
-        side_->room = room;
+    walk_->here = here;
+    walk_->there = there;
+    walk_->fragment = 0;
+    walk_->next = walk_->first = walk_->end = 0;
+}
+
+/* No fewer than there are. */
+static uint64_t count_candidates(const side *here, const side *there)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; here->type && i < st_table_reader_fragments(here->reader); i++) {
+        if (here->counterpart[i] == NO_FRAGMENT)
+            count += st_table_reader_list(here->reader)->fragments[i].fragment.rows;
+        else
+            count += st_table_reader_list(there->reader)->dead_count[here->counterpart[i]];
     }
-    side_->candidates[side_->count++] = (candidate){.hash = hash, .position = position, .fragment = fragment};
-    return SLUICE_OK;
+    return count;
+}
+
+/* The next position of the walk's fragment that may be a candidate; false: there is none. */
+static bool next_position(walk *walk_, uint64_t *ret_position)
+{
+    const side *here = walk_->here;
+    uint32_t twin = here->counterpart[walk_->fragment];
+    while (true) {
+        if (twin == NO_FRAGMENT) {
+            if (walk_->next == st_table_reader_list(here->reader)->fragments[walk_->fragment].fragment.rows)
+                return false;
+            *ret_position = walk_->next++;
+        } else {
+            const st_table_list *list = st_table_reader_list(walk_->there->reader);
+            if (walk_->next == list->dead_count[twin])
+                return false;
+            *ret_position = list->dead[twin][walk_->next++];
+        }
+        if (!st_table_reader_row_is_dead(here->reader, walk_->fragment, *ret_position))
+            return true;
+    }
 }
 
 static sluice_status key_at(side *side_, uint32_t fragment, uint64_t position, st_column *storage,
@@ -116,100 +166,125 @@ static sluice_status key_at(side *side_, uint32_t fragment, uint64_t position, s
     return st_run_key(side_->reader, opened, batch, side_->columns, side_->column_count, storage, ret_key, err);
 }
 
-static sluice_status add_row(side *side_, uint32_t fragment, uint64_t position, sluice_error *err)
+/* Hashes the whole batch that a row lies in. */
+static sluice_status hash_batch(walk *walk_, uint64_t position, sluice_error *err)
 {
     st_column storage[ST_RUN_COLUMNS_MAX];
     const st_column *key[ST_RUN_COLUMNS_MAX];
-    uint64_t row = 0, hash = 0;
-    if (side_->column_count == 0) {
-        PF_TRY(st_reader_row_id(side_->reader, fragment, position, &hash, err));
-    } else {
-        PF_TRY(key_at(side_, fragment, position, storage, key, &row, err));
-        hash = st_key_hash_row(key, side_->column_count, row);
-    }
-    return add_candidate(side_, fragment, position, hash, err);
-}
-
-/* Of a fragment that both list: what this side has and the other has deleted. */
-static sluice_status add_deleted_there(side *here, const side *there, uint32_t fragment, sluice_error *err)
-{
-    const st_table_list *list = st_table_reader_list(there->reader);
-    uint32_t twin = here->counterpart[fragment];
-    for (uint64_t i = 0; i < list->dead_count[twin]; i++) {
-        uint64_t position = list->dead[twin][i];
-        if (!st_table_reader_row_is_dead(here->reader, fragment, position))
-            PF_TRY(add_row(here, fragment, position, err));
-    }
-    return SLUICE_OK;
-}
-
-/* All live rows of a batch of a fragment that only this side lists. */
-static sluice_status add_batch(side *side_, uint32_t fragment, st_fragment *opened, uint32_t batch, uint64_t first,
-                               sluice_error *err)
-{
-    st_column storage[ST_RUN_COLUMNS_MAX];
-    const st_column *key[ST_RUN_COLUMNS_MAX];
-    uint64_t rows = st_fragment_batch_rows(opened, batch);
-    sluice_status status = SLUICE_OK;
-    PF_TRY(st_run_key(side_->reader, opened, batch, side_->columns, side_->column_count, storage, key, err));
-    uint64_t *hashes = malloc(((size_t)rows + 1) * sizeof *hashes);
-    if (!hashes)
-        return pf_fail_memory(err);
-    st_key_hash_rows(key, side_->column_count, rows, hashes);
-    for (uint64_t row = 0; row < rows && status == SLUICE_OK; row++) {
-        if (!st_table_reader_row_is_dead(side_->reader, fragment, first + row))
-            status = add_candidate(side_, fragment, first + row, hashes[row], err);
-    }
-    free(hashes);
-    return status;
-}
-
-static sluice_status add_fragment(side *side_, uint32_t fragment, sluice_error *err)
-{
+    const side *here = walk_->here;
     st_fragment *opened = NULL;
-    uint64_t first = 0;
-    PF_TRY(st_table_reader_fragment(side_->reader, fragment, &opened, err));
-    for (uint32_t batch = 0; batch < st_fragment_batches(opened); batch++) {
-        uint64_t rows = st_fragment_batch_rows(opened, batch);
-        if (side_->column_count > 0) {
-            PF_TRY(add_batch(side_, fragment, opened, batch, first, err));
-        } else {
-            for (uint64_t row = 0; row < rows; row++) {
-                if (!st_table_reader_row_is_dead(side_->reader, fragment, first + row))
-                    PF_TRY(add_row(side_, fragment, first + row, err));
-            }
-        }
-        first += rows;
+    uint32_t batch = 0;
+    uint64_t row = 0;
+    PF_TRY(st_table_reader_fragment(here->reader, walk_->fragment, &opened, err));
+    st_fragment_locate(opened, position, &batch, &row);
+    PF_TRY(st_run_key(here->reader, opened, batch, here->columns, here->column_count, storage, key, err));
+    uint64_t rows = st_fragment_batch_rows(opened, batch);
+    if (rows > walk_->room) {
+        uint64_t *grown = realloc(walk_->hashes, rows * sizeof *grown);
+        if (!grown)
+            return pf_fail_memory(err);
+        walk_->hashes = grown;
+        walk_->room = rows;
     }
+    st_key_hash_rows(key, here->column_count, rows, walk_->hashes);
+    walk_->first = position - row;
+    walk_->end = walk_->first + rows;
     return SLUICE_OK;
 }
 
-static int compare_candidates(const void *a, const void *b)
+static sluice_status hash_of(walk *walk_, uint64_t position, uint64_t *ret_hash, sluice_error *err)
 {
-    const candidate *one = a, *two = b;
-    if (one->hash != two->hash)
-        return one->hash < two->hash ? -1 : 1;
-    if (one->fragment != two->fragment)
-        return one->fragment < two->fragment ? -1 : 1;
-    return (one->position > two->position) - (one->position < two->position);
+    st_column storage[ST_RUN_COLUMNS_MAX];
+    const st_column *key[ST_RUN_COLUMNS_MAX];
+    side *here = walk_->here;
+    uint64_t row = 0;
+    if (here->column_count == 0)
+        return st_reader_row_id(here->reader, walk_->fragment, position, ret_hash, err);
+    if (here->counterpart[walk_->fragment] != NO_FRAGMENT) { /* single ones */
+        PF_TRY(key_at(here, walk_->fragment, position, storage, key, &row, err));
+        *ret_hash = st_key_hash_row(key, here->column_count, row);
+        return SLUICE_OK;
+    }
+    if (position < walk_->first || position >= walk_->end)
+        PF_TRY(hash_batch(walk_, position, err));
+    *ret_hash = walk_->hashes[position - walk_->first];
+    return SLUICE_OK;
 }
 
-static sluice_status collect(side *here, const side *there, sluice_error *err)
+/* Its place and, unless the walk is without, its hash. */
+static sluice_status next_candidate(walk *walk_, bool *ret_found, st_row_place *ret_place, uint64_t *ret_hash,
+                                    sluice_error *err)
 {
-    for (uint32_t i = 0; here->type && i < st_table_reader_fragments(here->reader); i++) {
-        if (here->counterpart[i] == NO_FRAGMENT)
-            PF_TRY(add_fragment(here, i, err));
-        else
-            PF_TRY(add_deleted_there(here, there, i, err));
+    const side *here = walk_->here;
+    *ret_found = false;
+    while (here->type && walk_->fragment < st_table_reader_fragments(here->reader)) {
+        uint64_t position = 0;
+        if (next_position(walk_, &position)) {
+            *ret_found = true;
+            *ret_place = (st_row_place){walk_->fragment, position};
+            return walk_->placeless ? SLUICE_OK : hash_of(walk_, position, ret_hash, err);
+        }
+        walk_->fragment++;
+        walk_->next = walk_->first = walk_->end = 0;
     }
-    if (here->count > 1)
-        qsort(here->candidates, here->count, sizeof *here->candidates, compare_candidates);
     return SLUICE_OK;
 }
 
 /* ---- joining ---- */
 
-static sluice_status same_key(diff *diff_, const candidate *from, const candidate *to, bool *ret_same,
+static uint64_t block_rows(void)
+{
+#if SLUICE_FAILPOINTS
+    const char *value = getenv("SLUICE_TEST_RANGE");
+    unsigned long entries = value ? strtoul(value, NULL, 10) : 0;
+    if (entries > 0)
+        return entries;
+#endif
+    const uint64_t each =
+        sizeof(candidate) + 4 * sizeof(uint32_t); /* the table has two places a row, and up to twice that */
+    return pf_memory_part(BLOCK_PART, BLOCK_LEAST * each, BLOCK_MOST * each) / each;
+}
+
+static sluice_status make_block(diff *diff_, sluice_error *err)
+{
+    uint64_t from = count_candidates(&diff_->from, &diff_->to), to = count_candidates(&diff_->to, &diff_->from);
+    uint64_t most = block_rows(), places = 2;
+    diff_->most = to < most ? to : most;
+    while (places < diff_->most * 2)
+        places *= 2;
+    diff_->mask = places - 1;
+    diff_->block = malloc((diff_->most + 1) * sizeof *diff_->block);
+    diff_->table = malloc(places * sizeof *diff_->table);
+    diff_->met = calloc(from / 8 + 1, 1);
+    return diff_->block && diff_->table && diff_->met ? SLUICE_OK : pf_fail_memory(err);
+}
+
+/* Row ids are no hashes; their neighbours are spread. */
+static uint64_t place_of(const diff *diff_, uint64_t hash)
+{
+    return (hash * UINT64_C(0x9E3779B97F4A7C15) >> 32) & diff_->mask;
+}
+
+static sluice_status fill_block(diff *diff_, sluice_error *err)
+{
+    bool found = true;
+    memset(diff_->table, 0, (diff_->mask + 1) * sizeof *diff_->table);
+    diff_->count = 0;
+    while (diff_->count < diff_->most) {
+        candidate *one = &diff_->block[diff_->count];
+        *one = (candidate){.rows.from.fragment = NO_FRAGMENT};
+        PF_TRY(next_candidate(&diff_->new_rows, &found, &one->rows.to, &one->hash, err));
+        if (!found)
+            break;
+        uint64_t place = place_of(diff_, one->hash);
+        while (diff_->table[place] != 0)
+            place = (place + 1) & diff_->mask;
+        diff_->table[place] = (uint32_t)++diff_->count;
+    }
+    return SLUICE_OK;
+}
+
+static sluice_status same_key(diff *diff_, const st_row_place *from, const st_row_place *to, bool *ret_same,
                               sluice_error *err)
 {
     st_column storage[2][ST_RUN_COLUMNS_MAX];
@@ -224,83 +299,38 @@ static sluice_status same_key(diff *diff_, const candidate *from, const candidat
     return SLUICE_OK;
 }
 
-static uint64_t group_end(const side *side_, uint64_t begin)
+/* A key is live once on each side: whoever has met its row meets no other. */
+static sluice_status meet(diff *diff_, const st_row_place *from, uint64_t hash, bool *ret_met, sluice_error *err)
 {
-    uint64_t end = begin;
-    while (end < side_->count && side_->candidates[end].hash == side_->candidates[begin].hash)
-        end++;
-    return end;
-}
-
-static void add_pair(diff *diff_, const candidate *from, const candidate *to)
-{
-    pair *made = &diff_->pairs[diff_->pair_count++];
-    *made = (pair){.from.fragment = NO_FRAGMENT, .to.fragment = NO_FRAGMENT};
-    if (from)
-        made->from = (st_row_place){from->fragment, from->position};
-    if (to)
-        made->to = (st_row_place){to->fragment, to->position};
-}
-
-/* The candidates of one hash on both sides: nearly always one and one. A key is live once on each side, so whoever is
- * paired is taken out by a mark. */
-static sluice_status join_group(diff *diff_, candidate *from, uint64_t from_count, candidate *to, uint64_t to_count,
-                                sluice_error *err)
-{
-    for (uint64_t j = 0; j < to_count; j++) {
-        candidate *met = NULL;
-        for (uint64_t i = 0; i < from_count && !met; i++) {
-            bool same = false;
-            if (from[i].fragment == NO_FRAGMENT)
-                continue;
-            PF_TRY(same_key(diff_, &from[i], &to[j], &same, err));
-            met = same ? &from[i] : NULL;
-        }
-        add_pair(diff_, met, &to[j]);
-        if (met)
-            met->fragment = NO_FRAGMENT;
-    }
-    for (uint64_t i = 0; i < from_count; i++) {
-        if (from[i].fragment != NO_FRAGMENT)
-            add_pair(diff_, &from[i], NULL);
+    *ret_met = false;
+    for (uint64_t place = place_of(diff_, hash); diff_->table[place] != 0 && !*ret_met;
+         place = (place + 1) & diff_->mask) {
+        candidate *one = &diff_->block[diff_->table[place] - 1];
+        if (one->hash != hash || one->rows.from.fragment != NO_FRAGMENT)
+            continue;
+        PF_TRY(same_key(diff_, from, &one->rows.to, ret_met, err));
+        if (*ret_met)
+            one->rows.from = *from;
     }
     return SLUICE_OK;
 }
 
-static int compare_places(const st_row_place *a, const st_row_place *b)
+/* All of `from` that has met nobody yet passes by the block. */
+static sluice_status join_block(diff *diff_, sluice_error *err)
 {
-    if (a->fragment != b->fragment)
-        return a->fragment < b->fragment ? -1 : 1;
-    return (a->position > b->position) - (a->position < b->position);
-}
-
-/* By place in `to`; rows that are not there (their fragment is the greatest number) by place in `from`. */
-static int compare_pairs(const void *a, const void *b)
-{
-    const pair *one = a, *two = b;
-    if (one->to.fragment == NO_FRAGMENT && two->to.fragment == NO_FRAGMENT)
-        return compare_places(&one->from, &two->from);
-    return compare_places(&one->to, &two->to);
-}
-
-static sluice_status join(diff *diff_, sluice_error *err)
-{
-    side *from = &diff_->from, *to = &diff_->to;
-    uint64_t i = 0, j = 0;
-    diff_->pairs = calloc((size_t)from->count + to->count + 1, sizeof *diff_->pairs);
-    if (!diff_->pairs)
-        return pf_fail_memory(err);
-    while (i < from->count || j < to->count) {
-        bool from_first = j == to->count || (i < from->count && from->candidates[i].hash < to->candidates[j].hash);
-        bool to_first = i == from->count || (j < to->count && to->candidates[j].hash < from->candidates[i].hash);
-        uint64_t next_i = to_first ? i : group_end(from, i), next_j = from_first ? j : group_end(to, j);
-        PF_TRY(join_group(diff_, from->candidates + i, next_i - i, to->candidates + j, next_j - j, err));
-        i = next_i;
-        j = next_j;
+    bool found = true, met = false;
+    begin_walk(&diff_->old_rows, &diff_->from, &diff_->to);
+    for (uint64_t i = 0;; i++) {
+        st_row_place place;
+        uint64_t hash = 0;
+        PF_TRY(next_candidate(&diff_->old_rows, &found, &place, &hash, err));
+        if (!found)
+            return SLUICE_OK;
+        if (diff_->met[i / 8] >> i % 8 & 1)
+            continue;
+        PF_TRY(meet(diff_, &place, hash, &met, err));
+        diff_->met[i / 8] |= (uint8_t)(met << i % 8);
     }
-    if (diff_->pair_count > 1)
-        qsort(diff_->pairs, diff_->pair_count, sizeof *diff_->pairs, compare_pairs);
-    return SLUICE_OK;
 }
 
 /* ---- comparing values ---- */
@@ -399,11 +429,26 @@ static sluice_status tell(diff *diff_, const pair *rows, st_row_change_fn *each,
     return each(context, &change, err);
 }
 
+static sluice_status tell_deleted(diff *diff_, st_row_change_fn *each, void *context, sluice_error *err)
+{
+    bool found = true;
+    uint64_t none = 0;
+    pair rows = {.to.fragment = NO_FRAGMENT};
+    begin_walk(&diff_->old_rows, &diff_->from, &diff_->to);
+    diff_->old_rows.placeless = true;
+    for (uint64_t i = 0;; i++) {
+        PF_TRY(next_candidate(&diff_->old_rows, &found, &rows.from, &none, err));
+        if (!found)
+            return SLUICE_OK;
+        if (!(diff_->met[i / 8] >> i % 8 & 1))
+            PF_TRY(tell(diff_, &rows, each, context, err));
+    }
+}
+
 static void free_side(side *side_)
 {
     free(side_->by_name);
     free(side_->counterpart);
-    free(side_->candidates);
 }
 
 sluice_status st_diff_table(st_snapshot *from, st_snapshot *to, uint64_t table, st_row_change_fn *each, void *context,
@@ -417,18 +462,27 @@ sluice_status st_diff_table(st_snapshot *from, st_snapshot *to, uint64_t table, 
         match_fragments(&diff_.from, &diff_.to);
         PF_GOTO(status, done, prepare_properties(&diff_, err));
     }
-    PF_GOTO(status, done, collect(&diff_.from, &diff_.to, err));
-    PF_GOTO(status, done, collect(&diff_.to, &diff_.from, err));
-    PF_GOTO(status, done, join(&diff_, err));
-    for (uint64_t i = 0; i < diff_.pair_count && status == SLUICE_OK; i++)
-        status = tell(&diff_, &diff_.pairs[i], each, context, err);
+    PF_GOTO(status, done, make_block(&diff_, err));
+    begin_walk(&diff_.new_rows, &diff_.to, &diff_.from);
+    do {
+        PF_GOTO(status, done, fill_block(&diff_, err));
+        if (diff_.count > 0)
+            PF_GOTO(status, done, join_block(&diff_, err));
+        for (uint64_t i = 0; i < diff_.count; i++)
+            PF_GOTO(status, done, tell(&diff_, &diff_.block[i].rows, each, context, err));
+    } while (diff_.count == diff_.most && diff_.most > 0);
+    status = tell_deleted(&diff_, each, context, err);
 done:
     for (uint32_t i = 0; i < diff_.absent_count; i++)
         st_column_builder_free(diff_.absent[i]);
     free(diff_.absent);
     free(diff_.older);
     free(diff_.changed);
-    free(diff_.pairs);
+    free(diff_.block);
+    free(diff_.table);
+    free(diff_.met);
+    free(diff_.old_rows.hashes);
+    free(diff_.new_rows.hashes);
     free_side(&diff_.from);
     free_side(&diff_.to);
     return status;

@@ -6,7 +6,10 @@
  * knows counts as null on the other (or as what it was added with), so that adding or dropping one changes no row.
  *
  * Cost: fragments that both sides list, with the same deletions, are not opened. Of the others only keys are read, and
- * the values of rows that both have. Memory: 24 bytes for each row of a fragment that only one side lists.
+ * the values of rows that both have. Memory: about 56 bytes for each row of a fragment that only `to` lists, up to a
+ * quarter of the process's share (platform/memory.h) and 224 MiB; where that is not enough for all, the keys of `from`
+ * are read once for each part of `to` that is; and a bit for each row of a fragment that only `from` lists. What is
+ * compressed stays unpacked for as long as the snapshot's reader has it.
  */
 #ifndef STORE_READ_DIFF_H
 #define STORE_READ_DIFF_H
