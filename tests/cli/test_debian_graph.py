@@ -43,7 +43,7 @@ class DebianGraph(unittest.TestCase):
             path = os.path.join(folder, "x_Packages")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/debian-graph"), folder, path], timeout=60,
+            done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/debian-graph"), folder, path], timeout=300,
                                   stdout=subprocess.PIPE, check=True, text=True)
             tables = {}
             for name in os.listdir(folder):

@@ -28,12 +28,12 @@ class Output(ProgramTest):
         before = self.content()
         self.write("more.csv", "id,name\n100001,Eve\n")
         result = subprocess.run(["bash", "-c", '"$0" load G Person=more.csv --json >&-', self.program], cwd=self.folder,
-                                env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+                                env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn(b"committed: yes", result.stderr)
         self.assertEqual(len(self.content()["Person"]), len(before["Person"]) + 1)
         result = subprocess.run(["bash", "-c", '"$0" count G >&- 2>&- <&-', self.program], cwd=self.folder,
-                                env=self.environment, timeout=60)
+                                env=self.environment, timeout=300)
         self.assertEqual(result.returncode, 1)
         self.clean()
 

@@ -26,7 +26,7 @@ class Words(ProgramTest):
         script = ('source <("$0" completion bash); PATH=%s:$PATH; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; '
                   '[ ${#COMPREPLY[@]} -eq 0 ] || printf "%%s\\n" "${COMPREPLY[@]}"' % folder)
         done = subprocess.run(["bash", "-c", script, self.program, "sluice", *words], cwd=self.folder, env=self.environment,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, text=True)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""), words)
         return sorted(done.stdout.splitlines())
 
@@ -39,7 +39,7 @@ class Words(ProgramTest):
         if not shutil.which("groff"):
             self.skipTest("no groff to check it with")
         done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8"], input=page.encode(), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60)
+                              stderr=subprocess.PIPE, timeout=300)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_bash_completes_commands_options_and_their_words(self):
@@ -78,7 +78,7 @@ class Words(ProgramTest):
                 continue
             self.write("script", script)
             done = subprocess.run([shell, flag, "script"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=60)
+                                  timeout=300)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), shell)
         self.refused(2, "completion", "tcsh")
 

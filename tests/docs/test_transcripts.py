@@ -21,7 +21,7 @@ import unittest
 SOURCE, BUILD, PROGRAM = os.environ["SLUICE_SOURCE_DIR"], os.environ["SLUICE_BUILD_DIR"], os.environ["SLUICE"]
 DOCUMENTS = sorted(os.path.relpath(path, SOURCE) for path in
                    [os.path.join(SOURCE, "README.md"), *glob.glob(os.path.join(SOURCE, "docs/**/*.md"), recursive=True)])
-TIMEOUT = 120
+TIMEOUT = 300
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 HEREDOC = re.compile(r"<<-?\s*'?(\w+)'?")
 JOURNAL = re.compile(r"sluice: the filesystem \(\w+\) has no journal")  # said on some machines

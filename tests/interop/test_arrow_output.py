@@ -55,7 +55,7 @@ class ArrowOutput(ProgramTest):
 
     def scanned(self, *words, graph="G"):
         process = self.start("scan", graph, *words, "--format", "arrow")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         self.assertEqual((process.returncode, err), (0, b""))
         table = pyarrow.ipc.open_stream(io.BytesIO(out)).read_all()
         table.validate(full=True)

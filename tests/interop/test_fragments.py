@@ -128,7 +128,7 @@ def main():
     base = os.path.realpath(os.environ.get("SLUICE_TEST_DIR") or os.environ["SLUICE_BUILD_DIR"])
     root = tempfile.mkdtemp(prefix="sluice-interop-", dir=base)
     try:
-        subprocess.run([program, "--write-sample", root], check=True, timeout=120)
+        subprocess.run([program, "--write-sample", root], check=True, timeout=300)
         folder = os.path.join(root, "tables", "70", "fragments")
         names = sorted(os.listdir(folder))
         assert len(names) == 14, names

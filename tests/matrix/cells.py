@@ -24,7 +24,7 @@ import struct
 import time
 
 from matrix.writers import BASE, FILES, SCHEMA, WIDER, WRITERS
-from support.program import ProgramTest, descendants, end_of_orphans, process_state
+from support.program import ProgramTest, TIMEOUT, descendants, end_of_orphans, process_state
 
 OPERATION = "01890a5d-ac96-4b4b-8cce-b302099a8057"  # no time in it: it never expires
 RIVAL, NEXT = (900, "rival"), (901, "next")
@@ -206,7 +206,7 @@ class Cells(ProgramTest):
 
     def stopped_process(self, process):
         """Waits until the command or a worker of its has stopped itself."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             for pid in [process.pid] + descendants(process.pid):
                 if process_state(pid) == "T":

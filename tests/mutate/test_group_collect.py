@@ -28,7 +28,7 @@ class GroupCollect(ProgramTest):
     def together(self, group):
         files = [self.write("g%d-%d.jsonl" % (group, i), json.dumps({"op": "insert", "node": "P", "set": {
             "id": 10 * group + i, "note": chr(97 + i) * NOTE}}) + "\n") for i in range(MEMBERS)]
-        said = subprocess.run([self.tool, "--mutate", "G", *files], cwd=self.folder, env=self.environment, timeout=120,
+        said = subprocess.run([self.tool, "--mutate", "G", *files], cwd=self.folder, env=self.environment, timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
         answers = [json.loads(line) for line in said.stdout.decode().splitlines()]
         self.assertEqual([(a["generation"], a["index"]) for a in answers], [(2 + group, i) for i in range(MEMBERS)])

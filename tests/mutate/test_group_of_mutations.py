@@ -43,7 +43,7 @@ class GroupOfMutations(ProgramTest):
         names = []
         for i, records in enumerate(members):
             names.append(self.write("m%d.jsonl" % i, "".join(json.dumps(record) + "\n" for record in records)))
-        said = subprocess.run([self.group, "--mutate", "G", *names], cwd=self.folder, env=self.environment, timeout=120,
+        said = subprocess.run([self.group, "--mutate", "G", *names], cwd=self.folder, env=self.environment, timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
         answers = [json.loads(line) for line in said.stdout.decode().splitlines()]
         self.assertEqual(len(answers), len(members))

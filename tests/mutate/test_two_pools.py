@@ -42,7 +42,7 @@ class TwoPools(ProgramTest):
             words += ["--"] if p > 0 else []
             words += [self.write("p%d-%d.jsonl" % (p, i), "".join(json.dumps(record) + "\n" for record in records))
                       for i, records in enumerate(members)]
-        said = subprocess.run([self.group, "--mutate", "G", *words], cwd=self.folder, env=self.environment, timeout=120,
+        said = subprocess.run([self.group, "--mutate", "G", *words], cwd=self.folder, env=self.environment, timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
         answers = [json.loads(line) for line in said.stdout.decode().splitlines()]
         self.assertEqual(len(answers), sum(map(len, pools)))

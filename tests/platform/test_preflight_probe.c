@@ -236,7 +236,7 @@ static void keep_the_locks(int folder)
 
     (void)folder;
     if (pid == 0) {
-        (void)alarm(30);
+        (void)alarm(TEST_WAIT_MS / 1000);
         for (;;)
             (void)pause();
     }

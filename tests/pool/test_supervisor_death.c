@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define WORKERS 4u
-#define GONE_MS 5000 /* far more than it takes; a worker that survives would stay for ever */
+#define GONE_MS 60000 /* far more than it takes; a worker that survives would stay for ever */
 
 static int adopt_orphans(void **state)
 {

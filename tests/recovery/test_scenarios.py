@@ -72,7 +72,7 @@ class Scenarios(ProgramTest):
         self.addCleanup(small.unmount)
         self.done("init", "disk/G", "--schema", "schema.json")
         self.load("P=p.csv", graph="disk/G")
-        subprocess.run(["mount", "-o", "remount,ro", self.path("disk")], check=True, timeout=60)
+        subprocess.run(["mount", "-o", "remount,ro", self.path("disk")], check=True, timeout=300)
         self.assertEqual(self.done("count", "disk/G", "--json").document, {"P": 2, "K": 0})
         self.assertEqual(len(self.rows("P", "disk/G")), 2)
         for words in (("status", "disk/G"), ("log", "disk/G"), ("get", "disk/G", "P", "1"), ("export", "disk/G", "out")):

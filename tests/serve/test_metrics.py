@@ -21,7 +21,7 @@ class Metrics(ServeTest):
 
     def get(self, path, method="GET"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(60)
+            connection.settimeout(300)
             connection.connect(self.http_path)
             connection.sendall(("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (method, path)).encode())
             answer = b""

@@ -22,7 +22,7 @@ class Observed(ServeTest):
 
     def http(self, request):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(60)
+            connection.settimeout(300)
             connection.connect(self.http_path)
             connection.sendall(request)
             answer = b""

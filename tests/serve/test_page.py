@@ -118,7 +118,7 @@ class PageTest(ServeTest):
 
     def get(self, path, head=False):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(60)
+            connection.settimeout(300)
             connection.connect(self.http_path)
             connection.sendall(("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % ("HEAD" if head else "GET", path)).encode())
             answer = b""
@@ -259,7 +259,7 @@ class Browser(PageTest):
             json.dump({"profile": {"default_content_setting_values": {"javascript": 1 if scripts else 2}}}, file)
         self.forwarder.asked.clear()
         result = subprocess.run([BROWSER, *FLAGS, "--user-data-dir=" + os.path.join(profile, "data"), "--log-net-log=" + log, *flags,
-                                 self.origin + path], capture_output=True, timeout=120, check=False)
+                                 self.origin + path], capture_output=True, timeout=300, check=False)
         errors = result.stderr.decode(errors="replace")
         self.assertEqual(result.returncode, 0, errors)
         self.assertNotIn("CONSOLE", errors)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define TEST_WAIT_MS 20000
+#define TEST_WAIT_MS 120000
 
 /* Forks and runs `run` in the child, whose exit status it returns. Returns the child's pid. */
 pid_t test_child(int (*run)(void *context), void *context);

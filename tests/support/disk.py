@@ -39,13 +39,13 @@ class SmallDisk:
         os.mkdir(folder)
         for words in (["/sbin/mkfs.ext4", "-q", "-F", "-m", "0", "-O", "^has_journal", image],
                       ["mount", "-o", "loop", image, folder]):
-            done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+            done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
             if done.returncode != 0:
                 raise OSError("%s: %s" % (words[0], done.stderr.decode("utf-8", "replace").strip()))
         os.chmod(folder, 0o700)
 
     def unmount(self):
-        subprocess.run(["umount", self.folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+        subprocess.run(["umount", self.folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
 
     def free(self):
         """Bytes that can still be written."""

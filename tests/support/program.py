@@ -17,8 +17,8 @@ import tempfile
 import time
 import unittest
 
-TIMEOUT = 120
-ORPHANS_END = 10
+TIMEOUT = 300
+ORPHANS_END = 60
 
 PR_SET_CHILD_SUBREAPER = 36
 
