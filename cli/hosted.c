@@ -277,7 +277,7 @@ static sluice_status settle(cli_run *run, sluice_error *err)
     for (uint32_t i = 0; i < run->command->option_count; i++) {
         const char *name = run->command->options[i].name;
         cli_value *value = &run->arguments.values[i];
-        if (name && strcmp(name, "op-id") == 0 && !value->given) {
+        if (name && strcmp(name, "op-id") == 0 && !value->given && !only_reads(run)) {
             pf_id_text(&task->operation, operation);
             *value = (cli_value){.given = true, .text = operation, .id = task->operation};
         } else if (name && strcmp(name, "workers") == 0) {

@@ -10,6 +10,7 @@
 #include "coord/epoch.h"
 #include "coord/recovery.h"
 #include "coord/run.h"
+#include "locks/line.h"
 #include "platform/check.h"
 #include "platform/tally.h"
 #include <stdio.h>
@@ -112,7 +113,13 @@ sluice_status co_run_answer_found(co_run *run, const co_found *found, bool repea
     return SLUICE_OK;
 }
 
-/* Single and queued writers take the admission lock alone, optimistic ones share it (DESIGN 10). */
+static sluice_status check_run(void *context, sluice_error *err)
+{
+    return co_run_check(context, err);
+}
+
+/* Single and queued writers take the admission lock alone, queued ones in turn; optimistic ones share it (DESIGN 10).
+ */
 static sluice_status admit(co_run *run, sluice_error *err)
 {
     st_write_mode mode = st_graph_mode(run->write.graph);
@@ -121,7 +128,9 @@ static sluice_status admit(co_run *run, sluice_error *err)
         return SLUICE_OK;
     pf_lock_mode lock = mode == ST_MODE_OPTIMISTIC ? PF_LOCK_SHARED : PF_LOCK_EXCLUSIVE;
     pf_deadline deadline = mode == ST_MODE_SINGLE ? PF_AT_ONCE : co_run_deadline(run);
-    sluice_status status = lk_take(run->locks, LK_BYTE_ADMISSION, lock, deadline, &busy);
+    sluice_status status = mode == ST_MODE_QUEUED
+                               ? lk_line_take(run->locks, LK_BYTE_ADMISSION, deadline, check_run, run, &busy)
+                               : lk_take(run->locks, LK_BYTE_ADMISSION, lock, deadline, &busy);
     run->admitted = status == SLUICE_OK;
     if (status == SLUICE_LIVE_WRITER_CONTENTION && mode == ST_MODE_SINGLE)
         return pf_fail(err, SLUICE_WRITER_BUSY, "another writer is at work on this branch");

@@ -11,6 +11,7 @@
  * once.
  */
 #include "locks/oslock.h"
+#include "locks/line.h"
 #include "locks/order.h"
 #include "platform/check.h"
 #include <stdlib.h>
@@ -45,6 +46,8 @@ static bool rank_of(const lk_lockfile *lockfile, uint64_t byte, lk_rank *ret_ran
     *ret_detail = lockfile->incarnation;
     switch (lockfile->kind) {
     case OF_BRANCH:
+        if (byte >= LK_LINE && byte < LK_FOLDER) /* stands for the byte that is waited for: lk_line_take says so */
+            return false;
         if (byte >= LK_FOLDER) {
             *ret_rank = LK_RANK_FOLDER;
             *ret_detail = byte - LK_FOLDER;
@@ -212,6 +215,16 @@ sluice_status lk_take(lk_lockfile *lockfile, uint64_t byte, pf_lock_mode mode, p
     order_take(lockfile, byte);
     lockfile->holds[lockfile->count++] = (hold){.byte = byte, .mode = mode, .count = 1};
     return SLUICE_OK;
+}
+
+sluice_status lk_is_free(lk_lockfile *lockfile, uint64_t first, uint64_t count, bool *ret_free, sluice_error *err)
+{
+    return pf_lock_is_free(lockfile->file, first, count, ret_free, err);
+}
+
+void lk_will_wait(const lk_lockfile *lockfile, uint64_t byte)
+{
+    order_wait(lockfile, byte);
 }
 
 void lk_release(lk_lockfile *lockfile, uint64_t byte)

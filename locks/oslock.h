@@ -7,6 +7,7 @@
  * | LK_BYTE_PUBLISH 2      | publish lock: the one who appends                   | inside G       |
  * | LK_BYTE_ADMISSION 3    | admission: single/queued alone, optimistic shared   | whole write    |
  * | table id (>= 64)       | table gate: keyed writers shared, overwrite alone   | whole attempt  |
+ * | LK_LINE + …            | places of who waits for the admission of a queued graph (locks/line.h) | while it waits |
  * | LK_FOLDER + table id   | folder of that table: optimize, index, folds that merge, alone | whole attempt |
  * | LK_TURNSTILE + byte    | turnstile of that byte: exclusive takers hold it while they wait, shared ones pass it |
  *
@@ -36,5 +37,9 @@ void lk_lockfile_close(lk_lockfile *lockfile); /* releases all; NULL allowed */
 /* LIVE_WRITER_CONTENTION at the deadline; a deadline that has passed is one try. FENCED when the file was replaced. */
 sluice_status lk_take(lk_lockfile *lockfile, uint64_t byte, pf_lock_mode mode, pf_deadline deadline, sluice_error *err);
 void lk_release(lk_lockfile *lockfile, uint64_t byte);
+/* Could all of these be taken alone now? What this handle holds itself counts as free. Takes nothing. */
+sluice_status lk_is_free(lk_lockfile *lockfile, uint64_t first, uint64_t count, bool *ret_free, sluice_error *err);
+/* Before a wait that is no lk_take: may the byte be waited for, given what is held? (locks/order.h) */
+void lk_will_wait(const lk_lockfile *lockfile, uint64_t byte);
 
 #endif

@@ -4,6 +4,7 @@
  * Who hosts a graph holds the host byte of its locks/graph for as long, so that no two supervisors host one. Where its
  * clients find it stands in cache/host, which is a hint: whoever reads it asks at that socket.
  */
+#include "store/graph/graph.h"
 #include "coord/host/host.h"
 #include "platform/check.h"
 #include <stdlib.h>
@@ -44,6 +45,17 @@ static sluice_status take_host_byte(host_graph *graph, sluice_error *err)
     return pf_fail(err, SLUICE_LIVE_WRITER_CONTENTION, "another supervisor hosts the graph");
 }
 
+/* What the configuration says of it counts; where that says nothing of the kind, the graph's own mode does. A
+ * graph.json that cannot be read is for those to tell who work on the graph. */
+static void find_mode(host_graph *graph)
+{
+    static const host_mode modes[] = {
+        [ST_MODE_OPTIMISTIC] = HOST_OPTIMISTIC, [ST_MODE_SINGLE] = HOST_SINGLE, [ST_MODE_QUEUED] = HOST_QUEUED};
+    st_write_mode own = ST_MODE_OPTIMISTIC;
+    (void)st_graph_mode_of(graph->volume, &own, NULL);
+    graph->mode = graph->config.mode != HOST_OPTIMISTIC ? graph->config.mode : modes[own];
+}
+
 static sluice_status open_graph(host_server *host, host_graph *graph, sluice_error *err)
 {
     bool open = false; /* pf_volume_open says it better */
@@ -51,6 +63,7 @@ static sluice_status open_graph(host_server *host, host_graph *graph, sluice_err
     PF_TRY(pf_volume_open(graph->config.path, PF_WRITE, &graph->volume, err));
     PF_TRY(lk_lockfile_open(graph->volume, "locks/graph", &graph->locks, err));
     PF_TRY(take_host_byte(graph, err));
+    find_mode(graph);
     if (!graph->disk.address)
         PF_TRY(pf_shared_memory_make(sizeof(uint64_t), &graph->disk, err));
     leave_hint(host, graph);
@@ -121,6 +134,8 @@ void host_graphs_apply(host_server *host, host_config *config)
         graph->listed = true;
         if (!graph->ready)
             try_open(host, graph);
+        else
+            find_mode(graph);
     }
     for (host_graph *graph = host->graphs; graph; graph = graph->next) {
         if (!graph->listed && !graph->leaving) {

@@ -129,6 +129,7 @@ struct host_job {
     uint32_t descriptor_count;
     bool inputs; /* it came with descriptors */
     bool once;   /* some input cannot be read a second time */
+    bool reads;  /* it changes nothing: it waits for no writer, and no writer for it */
     bool low;    /* maintenance: it takes places that nobody else wants, is tried once, and counts for itself */
     host_state state;
     host_runner *runner;
@@ -199,6 +200,8 @@ struct host_graph {
     co_latch_watch latches[2];
     host_job *queue; /* waiting, first in first out */
     uint32_t queued, running;
+    uint32_t writing;          /* of those that run, the ones that may change something */
+    host_mode mode;            /* of its jobs: the configuration's, else the graph's own */
     pf_shared_memory disk;     /* how many bytes it has, as its runners count them (platform/allowance.h) */
     uint32_t held;             /* descriptors of its jobs that have not ended */
     uint64_t pass[HOST_LANES]; /* what it has had, by weight: who has had least is next */

@@ -90,9 +90,10 @@ static void dequeue(host_job *job)
     job->graph->queued--;
 }
 
+/* One writer at a time; readers beside it. */
 static bool one_at_a_time(const host_graph *graph)
 {
-    return graph->config.mode != HOST_OPTIMISTIC;
+    return graph->mode != HOST_OPTIMISTIC;
 }
 
 /* The workers that a job with a pool may have: its graph's share of them. */
@@ -124,13 +125,21 @@ static bool has_memory(const host_server *host, const host_graph *graph)
     return host->memory_used == 0 || host->memory_used + memory_of(host, graph) <= host->memory / 4 * 3;
 }
 
-/* Of the graph's queue, in the order in which they came. Without a lane: of any. */
+/* Of the graph's queue, in the order in which they came, the first that may begin beside what runs. Where writers come
+ * one at a time, the first of them is next, whatever its lane. */
 static host_job *first_waiting(const host_graph *graph, bool low, host_lane lane)
 {
-    host_job *job = graph->queue;
-    while (job && (job->low != low || (lane != HOST_LANES && job->lane != lane)))
-        job = job->queued_next;
-    return job;
+    bool serial = one_at_a_time(graph), blocked = serial && graph->writing > 0;
+    uint32_t beside = serial ? graph->running - graph->writing : graph->running;
+    for (host_job *job = graph->queue; job; job = job->queued_next) {
+        if (job->low != low)
+            continue;
+        bool writer = serial && !job->reads;
+        if (job->lane == lane && (writer ? !blocked : beside < graph->config.max_jobs))
+            return job;
+        blocked |= writer;
+    }
+    return NULL;
 }
 
 /* Waits for others so long; then it has its turn among them. */
@@ -142,14 +151,11 @@ static bool is_patient(const host_job *job, int64_t now)
 /* The first waiting job of this lane that its graph lets start now. */
 static host_job *eligible(const host_server *host, const host_graph *graph, host_lane lane, int64_t now)
 {
-    uint32_t most = one_at_a_time(graph) ? 1 : graph->config.max_jobs;
-    if (graph->running >= most || graph->not_before_ns > now || !has_memory(host, graph) ||
+    if (graph->not_before_ns > now || !has_memory(host, graph) ||
         (lane == HOST_SMALL && !host_runner_can_start(host, graph)))
         return NULL;
-    host_job *job = first_waiting(graph, false, one_at_a_time(graph) ? HOST_LANES : lane);
-    if (!job)
-        job = first_waiting(graph, true, HOST_LANES);
-    return job && job->lane == lane ? job : NULL;
+    host_job *job = first_waiting(graph, false, lane);
+    return job ? job : first_waiting(graph, true, lane);
 }
 
 static host_job *choose(const host_server *host, host_lane lane, int64_t now)
@@ -192,6 +198,7 @@ static void start(host_server *host, host_job *job)
                          ? pf_monotonic_ns() + (int64_t)job->graph->config.deadline_seconds * 1000000000
                          : INT64_MAX;
     job->graph->running++;
+    job->graph->writing += !job->reads;
     host->used[job->lane] += job->workers;
     job->memory = memory_of(host, job->graph);
     host->memory_used += job->memory;
@@ -221,17 +228,23 @@ int64_t host_next_start(const host_server *host)
 
 /* ---- admission ---- */
 
-/* A writer beside a writer is refused in mode single, where it would wait in mode queued. */
-static sluice_status find_room(const host_graph *graph, uint32_t more, sluice_error *err)
+/* How many of its kind wait: where writers come one at a time, readers stand in no line with them. The supervisor's own
+ * jobs are in nobody's way. */
+static uint32_t count_waiting(const host_graph *graph, bool reads)
 {
-    const host_job *own[] = {graph->maintenance.job,
-                             graph->lineage.job}; /* in nobody's way; waited for in mode single */
-    uint32_t queued = graph->queued, running = graph->running;
-    for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) {
-        queued -= own[i] && own[i]->state == HOST_WAITING;
-        running -= own[i] && own[i]->state == HOST_RUNNING;
-    }
-    if (graph->config.mode == HOST_SINGLE && running + queued > 0)
+    uint32_t count = 0;
+    for (const host_job *job = graph->queue; job; job = job->queued_next)
+        count += !job->low && (!one_at_a_time(graph) || job->reads == reads);
+    return count;
+}
+
+/* A writer beside a writer is refused in mode single, where it would wait in mode queued. */
+static sluice_status find_room(const host_graph *graph, bool reads, uint32_t more, sluice_error *err)
+{
+    const host_job *own = graph->maintenance.job; /* waited for in mode single */
+    uint32_t queued = count_waiting(graph, reads);
+    uint32_t writing = graph->writing - (own && own->state == HOST_RUNNING);
+    if (graph->mode == HOST_SINGLE && !reads && writing + queued > 0)
         return pf_fail(err, SLUICE_WRITER_BUSY, "another job is at work on the graph");
     if (graph->held + more > HOST_HELD_MAX)
         return pf_fail(err, SLUICE_QUEUE_FULL, "the jobs of the graph hold %u files", graph->held);
@@ -250,7 +263,7 @@ static sluice_status admit(host_server *host, host_job *job, sluice_error *err)
         *err = job->graph->problem;
         return job->graph->problem.code;
     }
-    return find_room(job->graph, job->descriptor_count, err);
+    return find_room(job->graph, job->reads, job->descriptor_count, err);
 }
 
 sluice_status host_job_admit(host_server *host, host_job *job, sluice_error *err)
@@ -325,6 +338,7 @@ host_job *host_job_make_own(const host_server *host, host_graph *graph, const ch
             job->command = &host->program->commands[i];
     }
     PF_ALWAYS(job->command != NULL);
+    job->reads = job->command->effect == CO_HOST_READS;
     job->lane = HOST_POOL;
     job->graph = graph;
     job->user = pf_user();
@@ -339,6 +353,7 @@ host_job *host_job_make_own(const host_server *host, host_graph *graph, const ch
 static void give_back(host_server *host, const host_job *job)
 {
     job->graph->running--;
+    job->graph->writing -= !job->reads;
     host->used[job->lane] -= job->workers;
     host->memory_used -= job->memory;
 }
@@ -480,7 +495,7 @@ sluice_status host_job_cancel(host_server *host, host_job *job, sluice_error *er
         host_job_end(host, job, 0, &error);
         return SLUICE_OK;
     }
-    if (job->graph->config.mode == HOST_QUEUED)
+    if (job->graph->mode == HOST_QUEUED && !job->reads)
         return pf_fail(err, SLUICE_WRITER_BUSY, "the job has begun: in queued mode only what waits can be cancelled");
     job->cancelled = true;
     if (job->runner && job->fates == 0)

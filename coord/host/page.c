@@ -126,7 +126,7 @@ static void put_graphs(pf_buffer *page, const host_server *host)
         PUT("<tr><td>");
         put_graph_link(page, host, graph);
         PUT("</td><td class=\"state %s\">%s</td><td>%s</td><td class=\"n\">%u</td>", state, state,
-            host_mode_name(graph->config.mode), graph->config.weight);
+            host_mode_name(graph->mode), graph->config.weight);
         const uint64_t numbers[] = {graph->queued,
                                     graph->running,
                                     graph->done,
@@ -281,7 +281,7 @@ void host_page_put_graph(pf_buffer *page, const host_server *host, const host_gr
     put_graph_name(page, host, graph);
     PUT("</h1><p class=\"state %s\">%s</p><p>mode <b>%s</b></p><p><b>%u</b> waiting, <b>%u</b> running</p><p><a "
         "href=\"/\">all graphs</a></p></header>\n",
-        state, state, host_mode_name(graph->config.mode), graph->queued, graph->running);
+        state, state, host_mode_name(graph->mode), graph->queued, graph->running);
     put_plots(page, host, graph);
     put_lineage(page, host, graph, branch);
     put_processes(page, host, graph);

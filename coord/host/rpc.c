@@ -461,6 +461,7 @@ static sluice_status make_job(const rpc_request *request, host_graph *graph, rpc
     job->operation_given = order->has_operation;
     job->command = order->command;
     job->lane = order->command->small ? HOST_SMALL : HOST_POOL;
+    job->reads = only_reads(order->command, order->words);
     job->graph = graph;
     job->user = request->client->peer.user;
     job->inputs = order->descriptor_count > 0;

@@ -102,7 +102,7 @@ static void put_graph(st_json *json, const host_server *host, const host_graph *
         st_json_name(json, "message");
         st_json_lossy_text(json, graph->problem.message, strlen(graph->problem.message));
     }
-    put_text(json, "mode", host_mode_name(graph->config.mode));
+    put_text(json, "mode", host_mode_name(graph->mode));
     put_number(json, "weight", graph->config.weight);
     put_number(json, "max_jobs", graph->config.max_jobs);
     put_number(json, "queued", graph->queued);

@@ -66,6 +66,8 @@ void st_graph_close(st_graph *graph); /* NULL allowed */
 pf_volume *st_graph_volume(st_graph *graph);
 const pf_id *st_graph_id(const st_graph *graph);
 st_write_mode st_graph_mode(const st_graph *graph);
+/* The same of a folder that nobody has opened as a graph: graph.json is read, and nothing else. */
+sluice_status st_graph_mode_of(pf_volume *volume, st_write_mode *ret_mode, sluice_error *err);
 pf_access st_graph_access(const st_graph *graph);
 const pf_filesystem *st_graph_filesystem(const st_graph *graph);
 /* What others have read and keep with the handle: NULL at first; released on closing, the last kind first. */

@@ -180,6 +180,14 @@ st_write_mode st_graph_mode(const st_graph *graph)
     return graph->mode;
 }
 
+sluice_status st_graph_mode_of(pf_volume *volume, st_write_mode *ret_mode, sluice_error *err)
+{
+    st_graph_info info = {0};
+    PF_TRY(st_info_read(volume, &info, err));
+    *ret_mode = info.mode;
+    return SLUICE_OK;
+}
+
 pf_access st_graph_access(const st_graph *graph)
 {
     return graph->access;
