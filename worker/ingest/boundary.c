@@ -7,6 +7,7 @@
 /* Lanes are compared at the ends of blocks: of short ones while many are apart, then of long ones. */
 #define BLOCK_SHORT 64u
 #define BLOCK_LONG  (16u * 1024u)
+#define MARKED      16u /* blocks that are marked at a time */
 
 typedef struct block_result {
     wk_lex_state exit;
@@ -35,13 +36,12 @@ void wk_boundary_begin(wk_boundary_scan *scan, const wk_lexer *lexer, uint64_t o
     }
 }
 
-/* `offset`: of `at` in the chunk. A record that began in the chunk before is not counted here (its CR was the last
- * byte). */
-static block_result scan_block(const wk_lexer *lexer, wk_lex_state state, const uint8_t *at, const uint8_t *end,
-                               uint64_t offset)
+/* Looks at bytes one by one. `offset`: of `at` in the chunk. A record that began in the chunk before is not counted
+ * here (its CR was the last byte). */
+static void scan_bytes(const wk_lexer *lexer, const uint8_t *at, const uint8_t *end, uint64_t offset, block_result *io)
 {
-    block_result result = {.first = WK_NOWHERE, .last_open = WK_NOWHERE};
     const uint8_t *start = at;
+    wk_lex_state state = io->exit;
 
     while (at < end) {
         if (state == WK_LEX_PLAIN)
@@ -53,15 +53,52 @@ static block_result scan_block(const wk_lexer *lexer, wk_lex_state state, const 
         unsigned step = lexer->step[state][lexer->class_of[*at]];
         uint64_t here = offset + (uint64_t)(at - start);
         if ((step & WK_LEX_BEGIN) || ((step & WK_LEX_BEGIN_BEFORE) && here > 0)) {
-            if (result.records++ == 0)
-                result.first = here - ((step & WK_LEX_BEGIN_BEFORE) ? 1 : 0);
+            if (io->records++ == 0)
+                io->first = here - ((step & WK_LEX_BEGIN_BEFORE) ? 1 : 0);
         }
         if (step & WK_LEX_OPEN)
-            result.last_open = here;
+            io->last_open = here;
         state = (wk_lex_state)(step & WK_LEX_NEXT);
         at++;
     }
-    result.exit = state;
+    io->exit = state;
+}
+
+/* A whole block entered outside quotes in which nothing but delimiters and LF has a meaning: a record begins at each
+ * byte that is no LF and stands behind one. */
+static inline void scan_marks(const wk_marks *marks, uint64_t offset, block_result *io)
+{
+    uint64_t begins = ~marks->lines & (marks->lines << 1 | (io->exit == WK_LEX_RECORD_START));
+
+    if (begins && io->records == 0)
+        io->first = offset + (unsigned)__builtin_ctzll(begins);
+    io->records += (unsigned)__builtin_popcountll(begins);
+    io->exit = marks->lines >> 63 ? WK_LEX_RECORD_START : marks->ends >> 63 ? WK_LEX_FIELD_START : WK_LEX_PLAIN;
+}
+
+static bool is_outside(wk_lex_state state)
+{
+    return state == WK_LEX_RECORD_START || state == WK_LEX_FIELD_START || state == WK_LEX_PLAIN;
+}
+
+/* `offset`: of `at` in the chunk. */
+static block_result scan_block(const wk_lexer *lexer, wk_lex_state state, const uint8_t *at, const uint8_t *end,
+                               uint64_t offset)
+{
+    block_result result = {.exit = state, .first = WK_NOWHERE, .last_open = WK_NOWHERE};
+    wk_marks marks[MARKED];
+
+    while (lexer->mark && (size_t)(end - at) >= WK_MARKS_BLOCK && result.exit != WK_LEX_QUOTED) {
+        size_t blocks = (size_t)(end - at) / WK_MARKS_BLOCK;
+        blocks = blocks < MARKED ? blocks : MARKED;
+        lexer->mark(&lexer->marked, at, blocks, marks);
+        for (size_t i = 0; i < blocks; i++, at += WK_MARKS_BLOCK, offset += WK_MARKS_BLOCK)
+            if (!marks[i].odd && is_outside(result.exit))
+                scan_marks(&marks[i], offset, &result);
+            else
+                scan_bytes(lexer, at, at + WK_MARKS_BLOCK, offset, &result);
+    }
+    scan_bytes(lexer, at, end, offset, &result);
     return result;
 }
 

@@ -8,6 +8,7 @@
 /* A record is in the buffer, in a column, and, while either grows, once more. */
 #define RECORD_PART 5u
 #define RECORD_MIN  (UINT64_C(64) << 10)
+#define MARKED      16u /* blocks that are marked at a time */
 
 struct wk_csv {
     const wk_lexer *lexer;
@@ -29,7 +30,9 @@ struct wk_csv {
     uint64_t number; /* of the next record to begin */
     wk_record record;
     uint32_t wanted;
-    uint32_t room; /* in record.fields */
+    uint32_t room;                  /* in record.fields */
+    size_t marked_from, marked_end; /* what of the buffer is marked */
+    wk_marks marks[MARKED];
 };
 
 sluice_status wk_csv_open(const wk_lexer *lexer, const wk_source *source, const wk_csv_start *start, wk_csv **ret_csv,
@@ -116,6 +119,7 @@ static sluice_status read_more(wk_csv *csv, bool in_record, sluice_error *err)
     size_t piece = csv->piece;
 
     slide(csv, in_record ? csv->begin : csv->at);
+    csv->marked_end = 0;
     if (in_record && csv->length > csv->record_max)
         return too_long(csv, err);
     end = csv->base + csv->length;
@@ -221,6 +225,86 @@ static sluice_status scan(wk_csv *csv, bool *ret_whole, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* Marks the buffer from `at` on; bytes behind its end have no marks. */
+static void mark(wk_csv *csv, size_t at)
+{
+    size_t left = csv->length - at, blocks = (left + WK_MARKS_BLOCK - 1) / WK_MARKS_BLOCK;
+
+    if (blocks > MARKED)
+        blocks = MARKED;
+    csv->lexer->mark(&csv->lexer->marked, csv->buffer + at, blocks, csv->marks);
+    csv->marked_from = at;
+    csv->marked_end = at + blocks * WK_MARKS_BLOCK;
+    if (csv->marked_end > csv->length) {
+        wk_marks *last = &csv->marks[blocks - 1];
+        uint64_t inside = (UINT64_C(1) << left % WK_MARKS_BLOCK) - 1;
+        last->ends &= inside;
+        last->lines &= inside;
+        last->odd &= inside;
+    }
+}
+
+/* Fields that end at the marks `ends` of the block at `block`; false: there is no room for them. */
+static inline bool end_fields(wk_csv *csv, size_t block, uint64_t ends)
+{
+    wk_record *record = &csv->record;
+    size_t field = csv->field;
+
+    for (; ends; ends &= ends - 1) {
+        size_t end = block + (unsigned)__builtin_ctzll(ends);
+        record->count++;
+        if (record->kept < csv->wanted) {
+            if (record->kept == csv->room)
+                return false;
+            record->fields[record->kept++] = (wk_field){.start = field - csv->begin, .length = end - field};
+        }
+        field = end + 1;
+    }
+    csv->field = field;
+    return true;
+}
+
+/* Takes a record that lies whole in the buffer and in which nothing but delimiters and LF has a meaning. False: it has
+ * to be looked at byte by byte, from where the reader stands still. */
+static bool take_plain(wk_csv *csv)
+{
+    size_t at = csv->at;
+
+    if (csv->state != WK_LEX_RECORD_START || csv->counted != at || !csv->lexer->mark)
+        return false;
+    csv->begin = csv->field = at;
+    csv->record.kept = 0;
+    csv->record.count = 0;
+    for (;;) {
+        if (at >= csv->length)
+            return false;
+        if (at < csv->marked_from || at >= csv->marked_end)
+            mark(csv, at);
+        size_t number = (at - csv->marked_from) / WK_MARKS_BLOCK;
+        size_t block = csv->marked_from + number * WK_MARKS_BLOCK;
+        const wk_marks *marks = &csv->marks[number];
+        uint64_t here = ~UINT64_C(0) << (at - block), line = marks->lines & here;
+        if (line)
+            here &= (line & (0 - line)) * 2 - 1; /* up to the first LF */
+        if (marks->odd & here || !end_fields(csv, block, marks->ends & here))
+            return false;
+        if (line) {
+            at = block + (unsigned)__builtin_ctzll(line);
+            break;
+        }
+        at = block + WK_MARKS_BLOCK;
+    }
+    if (at == csv->begin)
+        return false; /* an empty line */
+    csv->at = at + 1;
+    csv->record.number = csv->number++;
+    csv->record.line = csv->line++;
+    csv->record.unclosed = false;
+    csv->record.plain = true;
+    csv->counted = csv->at;
+    return true;
+}
+
 /* The file ended: so does the record, if one had begun. */
 static sluice_status end_of_file(wk_csv *csv, bool *ret_whole, sluice_error *err)
 {
@@ -240,10 +324,11 @@ static sluice_status end_of_file(wk_csv *csv, bool *ret_whole, sluice_error *err
 
 sluice_status wk_csv_next(wk_csv *csv, wk_record **ret_record, sluice_error *err)
 {
-    bool whole = false;
+    bool whole = take_plain(csv);
 
     *ret_record = NULL;
-    for (;;) {
+    while (!whole) {
+        csv->record.plain = false;
         PF_TRY(scan(csv, &whole, err));
         if (!whole && csv->at_end)
             PF_TRY(end_of_file(csv, &whole, err));
@@ -259,7 +344,8 @@ sluice_status wk_csv_next(wk_csv *csv, wk_record **ret_record, sluice_error *err
     if (csv->at - csv->begin > csv->record_max)
         return too_long(csv, err);
     /* Now, since resolving a field's quotes in place moves bytes. */
-    csv->line += wk_lex_count_lines(csv->buffer + csv->counted, csv->at - csv->counted);
+    if (csv->counted != csv->at)
+        csv->line += wk_lex_count_lines(csv->buffer + csv->counted, csv->at - csv->counted);
     csv->counted = csv->at;
     csv->record.text = csv->buffer + csv->begin;
     csv->record.length = csv->at - csv->begin;

@@ -70,6 +70,10 @@ void wk_lexer_make(wk_lexer *lexer, const wk_dialect *dialect)
     lexer->class_of[lexer->quote] = WK_CLASS_QUOTE;
     lexer->class_of[lexer->delimiter] = WK_CLASS_DELIMITER;
     fill_table(lexer);
+    lexer->marked = (wk_mark_bytes){.delimiter = lexer->delimiter,
+                                    .quote = lexer->quote,
+                                    .escape = lexer->has_escape ? lexer->escape : lexer->quote};
+    lexer->mark = wk_marks_choose();
 }
 
 void wk_lexer_make_lines(wk_lexer *lexer)
@@ -95,7 +99,7 @@ static inline unsigned match_mask(__m128i block, uint8_t byte)
     return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8((char)byte)));
 }
 
-/* Reads whole blocks, so up to WK_LEX_SLACK - 1 bytes behind `end`. */
+/* Reads 16 bytes at a time, so some that lie behind `end`. */
 const uint8_t *wk_lex_skip_plain(const wk_lexer *lexer, const uint8_t *at, const uint8_t *end)
 {
     for (; at < end; at += 16) {
@@ -138,7 +142,14 @@ uint64_t wk_lex_count_lines(const uint8_t *bytes, size_t length)
 {
     uint64_t lines = 0;
 
-    for (size_t i = 0; i < length; i++)
-        lines += bytes[i] == '\n';
+    while (length > 0) { /* sums of bytes in bytes, which a compiler makes many of at once */
+        size_t piece = length < UINT8_MAX ? length : UINT8_MAX;
+        uint8_t here = 0;
+        for (size_t i = 0; i < piece; i++)
+            here = (uint8_t)(here + (bytes[i] == '\n'));
+        lines += here;
+        bytes += piece;
+        length -= piece;
+    }
     return lines;
 }

@@ -17,7 +17,7 @@
 #define WORKER_INGEST_LEXER_H
 
 #include "worker/ingest/dialect.h"
-#include <stddef.h>
+#include "worker/ingest/marks.h"
 
 typedef enum wk_lex_state {
     WK_LEX_RECORD_START, /* nothing of the next record was seen */
@@ -58,10 +58,12 @@ typedef struct wk_lexer {
     bool has_escape;
     uint8_t class_of[256];
     uint16_t step[WK_LEX_STATES][WK_CLASS_COUNT];
+    wk_marks_fn *mark; /* NULL: marks do not say what this lexer does */
+    wk_mark_bytes marked;
 } wk_lexer;
 
 /* Bytes behind the end of a buffer that the search functions may read (and ignore). */
-#define WK_LEX_SLACK 16u
+#define WK_LEX_SLACK WK_MARKS_BLOCK
 
 /* The dialect must be resolved (wk_dialect_resolve). */
 void wk_lexer_make(wk_lexer *lexer, const wk_dialect *dialect);

@@ -36,6 +36,7 @@ typedef struct wk_record {
     wk_field *fields;
     uint32_t kept;  /* how many of them are in `fields`: at most as many as were asked for */
     uint64_t count; /* how many there are */
+    bool plain;     /* of text, with WK_LEX_SLACK bytes behind it: no field has flags */
     bool unclosed;  /* the file ended inside quotes that opened at offset open_quote and on line open_line */
     uint64_t open_quote, open_line;
     const struct wk_mapping *mapping; /* what its fields are (set by the reader of a chunk) */

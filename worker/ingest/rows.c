@@ -5,6 +5,7 @@
 #include "store/fragment/key.h"
 #include "store/read/snapshot.h"
 #include "worker/ingest/hints.h"
+#include "worker/ingest/quick.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ sluice_status wk_rows_make(const wk_input *input, const wk_columns *columns, wk_
     PF_GOTO(status, failed, make_names(rows, err));
     PF_GOTO(status, failed, make_checks(rows, err));
     PF_GOTO(status, failed, make_groups(rows, err));
+    PF_GOTO(status, failed, wk_quick_make(rows, &rows->quick, err));
     *ret_rows = rows;
     return SLUICE_OK;
 failed:
@@ -166,6 +168,7 @@ void wk_rows_free(wk_rows *rows)
     st_type_columns_free(rows->specs, rows->count);
     for (unsigned i = 0; i < 3; i++)
         st_column_builder_free(rows->names[i]);
+    wk_quick_free(rows->quick);
     pf_buffer_free(&rows->absent);
     free(rows);
 }
@@ -444,6 +447,11 @@ sluice_status wk_rows_add(wk_rows *rows, wk_record *record, wk_fault *ret_fault,
 
     ret_fault->present = false;
     rows->default_bytes = 0;
+    if (record->plain && rows->quick && wk_quick_add(rows, record)) {
+        rows->length++;
+        rows->bytes += record->length + rows->row_bytes;
+        return SLUICE_OK;
+    }
     status = add_values(rows, record, ret_fault, err);
     if (status != SLUICE_OK || ret_fault->present) {
         for (uint32_t i = 0; i < rows->count; i++)

@@ -23,6 +23,7 @@ struct wk_rows {
     uint64_t row_bytes;          /* what each row takes whatever it holds */
     uint64_t default_bytes;      /* of defaults in the record at hand */
     st_column_builder *names[3]; /* load-local names of rows and ends, as texts; NULL: none */
+    struct wk_quick *quick;      /* NULL: there are none that are taken quickly */
     pf_buffer absent;            /* of partial columns: per row, bits of the columns that no value came for */
 };
 

@@ -18,7 +18,8 @@ typedef struct staging {
     wk_spool_file absent;
     bool absent_open;
     uint64_t bad_room;
-    uint64_t seen; /* bytes of records since the last word of progress */
+    uint64_t seen;  /* bytes of records since the last word of progress */
+    wk_fault fault; /* of the record at hand */
 } staging;
 
 /* ---- batches ---- */
@@ -136,7 +137,7 @@ static sluice_status note_line(staging *s, const wk_record *record, sluice_error
 static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
 {
     const wk_stage *stage = s->stage;
-    wk_fault fault = {0};
+    wk_fault *fault = &s->fault;
     wk_record *record = NULL;
     sluice_error error;
     sluice_status status = s->format->next(s->reader, &record, &error);
@@ -144,8 +145,8 @@ static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
     if (status == SLUICE_RESOURCE_LIMIT || status == SLUICE_INPUT_SYNTAX || status == SLUICE_UNSUPPORTED_FORMAT) {
         uint64_t reached, line;
         s->format->place(s->reader, &reached, &line);
-        wk_fault_from_error(&fault, &error);
-        give_up(s, &fault, number, line);
+        wk_fault_from_error(fault, &error);
+        give_up(s, fault, number, line);
         return SLUICE_OK;
     }
     if (status != SLUICE_OK) {
@@ -161,9 +162,11 @@ static sluice_status take_record(staging *s, uint64_t number, sluice_error *err)
         return SLUICE_OK;
     if (stage->keep_lines)
         PF_TRY(note_line(s, record, err));
-    PF_TRY(wk_rows_add(s->rows, record, &fault, err));
-    if (fault.present)
-        return leave_out(s, &fault, record, err);
+    if (fault->present)
+        *fault = (wk_fault){0};
+    PF_TRY(wk_rows_add(s->rows, record, fault, err));
+    if (fault->present)
+        return leave_out(s, fault, record, err);
     if (wk_rows_length(s->rows) >= WK_BATCH_ROWS || wk_rows_bytes(s->rows) >= WK_BATCH_BYTES)
         return flush_batch(s, err);
     return SLUICE_OK;
