@@ -3,7 +3,11 @@
  */
 #include "cli/error.h"
 #include "cli/output.h"
+#include "cli/progress.h"
+#include "coord/host/serve.h"
+#include "coord/objects.h"
 #include "coord/recover.h"
+#include "store/read/verify.h"
 #include <string.h>
 
 /* ---- verify ---- */
@@ -17,12 +21,15 @@ typedef struct verifying {
     cli_run *run;
     cli_json document; /* with --json: its list of problems is open */
     uint64_t problems;
+    cli_progress progress;
+    cli_work count;
 } verifying;
 
 static sluice_status note_problem(void *context, const char *object, const char *problem, sluice_error *err)
 {
     verifying *state = context;
     state->problems++;
+    cli_progress_clear(&state->progress);
     if (!state->run->arguments.json)
         return cli_print(state->run, err, "%s: %s\n", object, problem);
     st_json_object(&state->document.json);
@@ -51,19 +58,42 @@ static sluice_status print_verdict(verifying *state, uint64_t checked, sluice_er
     return cli_json_end(state->run, &state->document, err);
 }
 
+static void show_objects(void *context, uint64_t objects)
+{
+    verifying *state = context;
+    state->count.done = objects;
+    cli_progress_count(&state->progress, &state->count);
+}
+
+/* How many objects there are, about: what nothing names is not checked. */
+static sluice_status count_objects(verifying *state, st_graph *graph, sluice_error *err)
+{
+    co_objects objects = {0};
+    if (!cli_progress_wanted(&state->progress))
+        return SLUICE_OK;
+    sluice_status status = co_objects_list(graph, NULL, &objects, err);
+    state->count = (cli_work){.unit = "objects", .total = objects.count};
+    co_objects_free(&objects);
+    return status;
+}
+
 static sluice_status run_verify(cli_run *run, sluice_error *err)
 {
     verifying state = {.run = run};
     st_graph *graph = NULL;
     uint64_t checked = 0;
     sluice_status status;
+    cli_progress_begin(&state.progress, run->arguments.json, run->hosted && run->hosted->terminal);
     cli_json_begin(&state.document);
     st_json_object(&state.document.json);
     st_json_name(&state.document.json, "problems");
     st_json_array(&state.document.json);
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_READ, &graph, err));
+    PF_GOTO(status, done, count_objects(&state, graph, err));
     PF_GOTO(status, done,
-            st_graph_verify(graph, cli_option_value(run, VERIFY_QUICK)->given, note_problem, &state, &checked, err));
+            st_graph_verify_watched(graph, cli_option_value(run, VERIFY_QUICK)->given, note_problem, show_objects,
+                                    &state, &checked, err));
+    cli_progress_clear(&state.progress);
     PF_GOTO(status, done, print_verdict(&state, checked, err));
     if (state.problems > 0) {
         status = pf_fail(err, SLUICE_CORRUPT, "%llu problem%s found", (unsigned long long)state.problems,
@@ -71,6 +101,7 @@ static sluice_status run_verify(cli_run *run, sluice_error *err)
         pf_hint(err, "what is damaged is named on standard output; commands that need it refuse to answer from it");
     }
 done:
+    cli_progress_clear(&state.progress);
     pf_buffer_free(&state.document.buffer);
     st_graph_close(graph);
     return status;
@@ -206,7 +237,20 @@ static bool parse_duration(const char *text, int64_t *ret_us)
 typedef struct gc_listing {
     cli_run *run;
     st_json *json; /* NULL: for people */
+    cli_progress progress;
+    cli_work count;
 } gc_listing;
+
+static sluice_status count_file(void *context, const char *path, uint64_t bytes, sluice_error *err)
+{
+    gc_listing *list = context;
+    (void)path;
+    (void)err;
+    list->count.done++;
+    list->count.bytes += bytes;
+    cli_progress_count(&list->progress, &list->count);
+    return SLUICE_OK;
+}
 
 static sluice_status list_file(void *context, const char *path, uint64_t bytes, sluice_error *err)
 {
@@ -262,7 +306,7 @@ static sluice_status run_gc(cli_run *run, sluice_error *err)
     const cli_value *keep = cli_option_value(run, GC_KEEP), *older = cli_option_value(run, GC_OLDER);
     bool dry = cli_option_value(run, GC_DRY_RUN)->given;
     cli_json document;
-    gc_listing listing = {.run = run};
+    gc_listing listing = {.run = run, .count = {.unit = "files"}};
     co_gc_options options = {.dry_run = dry, .keep = keep->given ? keep->number : 0, .age_given = older->given};
     co_gc_report report = {0};
     st_graph *graph = NULL;
@@ -273,13 +317,13 @@ static sluice_status run_gc(cli_run *run, sluice_error *err)
         return pf_fail_private(err, SLUICE_USAGE, "--older-than: not a duration",
                                "--older-than: \"%s\" is no duration: a number and s, m, h, d or w, like 30d",
                                older->text);
-    if (dry) {
-        options.each = list_file;
-        options.context = &listing;
-    }
+    options.each = dry ? list_file : count_file;
+    options.context = &listing;
+    cli_progress_begin(&listing.progress, run->arguments.json, run->hosted && run->hosted->terminal);
     if (!run->arguments.json) {
         PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
         PF_GOTO(status, done, collect(run, graph, &options, &report, err));
+        cli_progress_clear(&listing.progress);
         status = say_freed(run, &report, dry, err);
         goto done;
     }
@@ -310,6 +354,7 @@ static sluice_status run_gc(cli_run *run, sluice_error *err)
     st_json_object_end(&document.json);
     status = cli_json_end(run, &document, err);
 done:
+    cli_progress_clear(&listing.progress);
     st_graph_close(graph);
     return status;
 }

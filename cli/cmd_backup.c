@@ -2,35 +2,18 @@
  * backup: a consistent copy of a live graph.
  */
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "coord/backup.h"
 #include "platform/clock.h"
-#include "platform/terminal.h"
-#include <stdio.h>
 
-typedef struct showing {
-    bool terminal, json;
-    int64_t next_ns;
-    bool shown;
-} showing;
-
-#define SHOW_EVERY_NS INT64_C(200000000)
-
-static void show(void *context, const co_backup_report *so_far)
+static bool show(void *context, const co_backup_report *so_far)
 {
-    showing *state = context;
-    char size[CLI_SIZE_TEXT];
-    int64_t now = pf_monotonic_ns();
-    if ((!state->terminal && !state->json) || now < state->next_ns)
-        return;
-    state->next_ns = now + SHOW_EVERY_NS;
-    cli_size_text(so_far->bytes, size);
-    if (state->json)
-        (void)fprintf(stderr, "{\"event\":\"progress\",\"files\":%llu,\"bytes\":%llu}\n",
-                      (unsigned long long)so_far->files, (unsigned long long)so_far->bytes);
-    else
-        (void)fprintf(stderr, "\r\033[K%llu files, %s copied", (unsigned long long)so_far->files, size);
-    (void)fflush(stderr);
-    state->shown = !state->json;
+    const cli_work now = {.unit = "files",
+                          .done = so_far->files + so_far->reused_files,
+                          .total = so_far->all_files,
+                          .bytes = so_far->bytes};
+    cli_progress_count(context, &now);
+    return true;
 }
 
 static void name_pair(st_json *json, const char *name, uint64_t files, uint64_t bytes)
@@ -92,15 +75,14 @@ static sluice_status open_source(const char *path, st_graph **ret_graph, sluice_
 static sluice_status run_backup(cli_run *run, sluice_error *err)
 {
     const char *path = run->arguments.operands[0], *destination = run->arguments.operands[1];
-    showing state = {.terminal = pf_is_terminal(2), .json = run->arguments.json};
+    cli_progress progress;
     co_backup_report report = {0};
     st_graph *graph = NULL;
     int64_t began = pf_monotonic_ns();
     PF_TRY(open_source(path, &graph, err));
-    state.next_ns = began + SHOW_EVERY_NS;
-    sluice_status status = co_backup(graph, path, destination, show, &state, &report, err);
-    if (state.shown)
-        (void)fputs("\r\033[K", stderr);
+    cli_progress_begin(&progress, run->arguments.json, false);
+    sluice_status status = co_backup(graph, path, destination, show, &progress, &report, err);
+    cli_progress_clear(&progress);
     if (status == SLUICE_OK)
         status = print_report(run, st_graph_id(graph), &report, (double)(pf_monotonic_ns() - began) / 1e9, err);
     st_graph_close(graph);

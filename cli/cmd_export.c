@@ -5,7 +5,9 @@
  * graph, up to row ids.
  */
 #include "cli/error.h"
+#include "cli/progress.h"
 #include "cli/rows.h"
+#include "coord/host/serve.h"
 #include <stdlib.h>
 
 enum { EXPORT_FORMAT, EXPORT_FORCE, EXPORT_BRANCH, EXPORT_AT, EXPORT_OPTIONS };
@@ -18,7 +20,21 @@ static const cli_option export_options[EXPORT_OPTIONS] = {
 static const char *const extensions[] = {"csv", "jsonl", "arrow"};
 static const cli_format formats[] = {CLI_FORMAT_CSV, CLI_FORMAT_JSONL, CLI_FORMAT_ARROW_FILE};
 
-static sluice_status write_rows(cli_place *place, const st_type_def *type, cli_format format, pf_output *out,
+typedef struct export_job {
+    cli_place place;
+    cli_progress progress;
+    cli_work count; /* rows of all types, and bytes of the files that are whole */
+} export_job;
+
+static void show_progress(export_job *job, uint64_t rows, const pf_output *out)
+{
+    cli_work now = job->count;
+    now.done += rows;
+    now.bytes += pf_output_bytes(out);
+    cli_progress_count(&job->progress, &now);
+}
+
+static sluice_status write_rows(export_job *job, const st_type_def *type, cli_format format, pf_output *out,
                                 uint64_t *ret_rows, sluice_error *err)
 {
     st_scan *scan = NULL;
@@ -28,7 +44,7 @@ static sluice_status write_rows(cli_place *place, const st_type_def *type, cli_f
     sluice_status status;
     uint32_t count = 0;
     *ret_rows = 0;
-    PF_GOTO(status, done, st_scan_open(place->snapshot, type, NULL, 0, &scan, err));
+    PF_GOTO(status, done, st_scan_open(job->place.snapshot, type, NULL, 0, &scan, err));
     const st_column_spec *layout = st_scan_specs(scan, &count);
     specs = calloc((size_t)count + 1, sizeof(void *));
     columns = calloc((size_t)count + 1, sizeof(void *));
@@ -48,6 +64,7 @@ static sluice_status write_rows(cli_place *place, const st_type_def *type, cli_f
             columns[i] = &batch->columns[i];
         PF_GOTO(status, done, cli_rows_add_batch(&rows, columns, batch, err));
         *ret_rows += batch->rows;
+        show_progress(job, *ret_rows, out);
     }
     status = cli_rows_end(&rows, err);
 done:
@@ -58,7 +75,7 @@ done:
     return status;
 }
 
-static sluice_status export_type(cli_run *run, cli_place *place, const st_type_def *type, uint64_t *ret_rows,
+static sluice_status export_type(cli_run *run, export_job *job, const st_type_def *type, uint64_t *ret_rows,
                                  uint64_t *ret_bytes, sluice_error *err)
 {
     uint64_t which = cli_option_value(run, EXPORT_FORMAT)->number;
@@ -70,8 +87,10 @@ static sluice_status export_type(cli_run *run, cli_place *place, const st_type_d
             pf_buffer_append_format(&path, err, "%s/%s.%s%c", run->arguments.operands[1], type->name, extensions[which],
                                     '\0'));
     PF_GOTO(status, done, pf_output_open((const char *)path.data, mode, &out, err));
-    status = write_rows(place, type, formats[which], out, ret_rows, err);
+    status = write_rows(job, type, formats[which], out, ret_rows, err);
     *ret_bytes = pf_output_bytes(out);
+    job->count.done += *ret_rows;
+    job->count.bytes += *ret_bytes;
     if (status == SLUICE_OK)
         status = pf_output_close(out, true, err);
     else
@@ -118,13 +137,13 @@ static sluice_status print_result(cli_run *run, const exported *files, uint32_t 
 
 static sluice_status run_export(cli_run *run, sluice_error *err)
 {
-    cli_place place;
+    export_job job = {.count = {.unit = "rows"}};
     exported *files = NULL;
     sluice_status status;
-    PF_GOTO(
-        status, done,
-        cli_open_snapshot(run, cli_text_or(run, EXPORT_BRANCH, NULL), cli_text_or(run, EXPORT_AT, NULL), &place, err));
-    const st_schema *schema = st_snapshot_view(place.snapshot)->schema;
+    PF_GOTO(status, done,
+            cli_open_snapshot(run, cli_text_or(run, EXPORT_BRANCH, NULL), cli_text_or(run, EXPORT_AT, NULL), &job.place,
+                              err));
+    const st_schema *schema = st_snapshot_view(job.place.snapshot)->schema;
     files = calloc((size_t)schema->type_count + 1, sizeof *files);
     if (!files) {
         status = pf_fail_memory(err);
@@ -133,14 +152,22 @@ static sluice_status run_export(cli_run *run, sluice_error *err)
     status = pf_output_make_folder(run->arguments.operands[1], err);
     if (status != SLUICE_OK && status != SLUICE_ALREADY_EXISTS)
         goto done;
+    cli_progress_begin(&job.progress, run->arguments.json, run->hosted && run->hosted->terminal);
+    for (uint32_t i = 0; i < schema->type_count; i++) {
+        uint64_t rows = 0;
+        PF_GOTO(status, done, st_snapshot_count(job.place.snapshot, &schema->types[i], &rows, err));
+        job.count.total += rows;
+    }
     for (uint32_t i = 0; i < schema->type_count; i++) {
         files[i].type = schema->types[i].name;
-        PF_GOTO(status, done, export_type(run, &place, &schema->types[i], &files[i].rows, &files[i].bytes, err));
+        PF_GOTO(status, done, export_type(run, &job, &schema->types[i], &files[i].rows, &files[i].bytes, err));
     }
+    cli_progress_clear(&job.progress);
     status = print_result(run, files, schema->type_count, err);
 done:
+    cli_progress_clear(&job.progress);
     free(files);
-    cli_close_snapshot(&place);
+    cli_close_snapshot(&job.place);
     return status;
 }
 

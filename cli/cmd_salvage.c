@@ -56,12 +56,6 @@ static sluice_status tell(void *context, st_finding finding, const char *object,
     return SLUICE_OK;
 }
 
-static bool is_whole(const co_salvage_report *report)
-{
-    return report->losses == 0 && report->guesses == 0 && report->rejected == 0 && !report->older &&
-           !report->deletions_unknown;
-}
-
 static sluice_status print_report(telling *state, const co_salvage_report *report, sluice_error *err)
 {
     cli_run *run = state->run;
@@ -87,7 +81,7 @@ static sluice_status print_report(telling *state, const co_salvage_report *repor
         write_finding(json, state->guesses[i].object, state->guesses[i].what);
     st_json_array_end(json);
     st_json_name(json, "whole");
-    st_json_bool(json, is_whole(report));
+    st_json_bool(json, co_salvage_is_whole(report));
     st_json_name(json, "rows");
     st_json_object(json);
     for (uint32_t i = 0; i < report->type_count; i++) {
@@ -148,7 +142,7 @@ static sluice_status run_salvage(cli_run *run, sluice_error *err)
                                         .context = &state};
     PF_GOTO(status, done, co_salvage(&request, report, err));
     PF_GOTO(status, done, print_report(&state, report, err));
-    if (!is_whole(report)) {
+    if (!co_salvage_is_whole(report)) {
         status = pf_fail(err, SLUICE_CORRUPT, "the table was not whole: what could be read is in the new graph");
         pf_hint(err, "what is lost is named on standard output");
         if (err)

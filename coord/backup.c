@@ -347,6 +347,7 @@ static void collect(const char *destination, co_backup_report *report)
     co_gc_report gone = {0};
     if (st_graph_open(destination, PF_WRITE, &graph, NULL) != SLUICE_OK)
         return;
+    pf_volume_leave_to_parent(st_graph_volume(graph));
     if (co_gc(graph, false, &gone, NULL) == SLUICE_OK)
         report->removed_files += gone.files;
     st_graph_close(graph);
@@ -359,6 +360,7 @@ sluice_status co_backup(st_graph *graph, const char *graph_path, const char *des
     *ret_report = (co_backup_report){0};
     PF_TRY(check_paths(graph_path, destination, err));
     PF_TRY(st_folder_prepare(destination, &volume, err));
+    pf_volume_leave_to_parent(volume);
     PF_TRY(co_backup_on(graph, volume, progress, context, ret_report, err));
     if (!ret_report->first)
         collect(destination, ret_report);

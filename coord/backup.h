@@ -12,10 +12,12 @@ typedef struct co_backup_report {
     uint64_t files, bytes;               /* copied */
     uint64_t reused_files, reused_bytes; /* there already */
     uint64_t removed_files;              /* that the graph has no more */
+    uint64_t all_files;                  /* that the copy has in the end, a few small ones aside; known from the first
+                                          * call of progress on */
     uint32_t branches;
 } co_backup_report;
-/* Called after each file. */
-typedef void co_backup_progress_fn(void *context, const co_backup_report *so_far);
+/* Called after each file; false ends the backup (CANCELLED). */
+typedef bool co_backup_progress_fn(void *context, const co_backup_report *so_far);
 
 /* Copies `graph` to `destination`. The graph is open for writing, so that what is copied is acknowledged; where it
  * cannot be (a read-only mount), for reading. ALREADY_EXISTS: the folder holds something else, another graph, or a copy

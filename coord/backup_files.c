@@ -79,8 +79,8 @@ static sluice_status copy_file(co_backup_job *job, const char *path, sluice_erro
     PF_TRY(pf_publish(job->to, COPY_NAME, path, err));
     job->report->files++;
     job->report->bytes += here.size;
-    if (job->progress)
-        job->progress(job->context, job->report);
+    if (job->progress && !job->progress(job->context, job->report))
+        return pf_fail(err, SLUICE_CANCELLED, "cancelled; the copy is what it was before");
     return SLUICE_OK;
 }
 
@@ -177,6 +177,8 @@ static sluice_status on_table(void *context, const char *name, pf_kind kind, slu
 sluice_status co_backup_copy_files(co_backup_job *job, sluice_error *err)
 {
     PF_TRY(list_objects(job, err));
+    for (size_t i = 0; i < job->objects.count; i++)
+        job->report->all_files += job->objects.items[i].named;
     PF_TRY(copy_documents(job, "schema", err));
     PF_TRY(copy_documents(job, "audit", err));
     PF_TRY(pf_list(st_graph_volume(job->source), "tables", on_table, job, err));

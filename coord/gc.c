@@ -17,6 +17,7 @@
  * Killed anywhere it leaves more than it should, never less; the next run empties trash/ and goes on. A root that
  * cannot be read stops it with nothing removed. A dry run is the same up to 4, and publishes nothing.
  */
+#include "coord/events.h"
 #include "coord/gc_job.h"
 #include "platform/check.h"
 #include "platform/failpoint.h"
@@ -520,6 +521,8 @@ sluice_status co_gc_with(st_graph *graph, const co_gc_options *options, co_gc_re
         (void)st_reserve_rebuild(graph, NULL); /* when the disk has room again; a graph without one works */
 done:
     *ret_report = gc.report;
+    if (status == SLUICE_OK && !options->dry_run)
+        co_event_collected(graph, &gc.report);
     st_control_free(&gc.control);
     lk_claim_release(gc.claim);
     lk_lockfile_close(gc.graph_locks);

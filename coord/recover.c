@@ -9,6 +9,7 @@
 #include "coord/append.h"
 #include "coord/audit.h"
 #include "coord/board.h"
+#include "coord/events.h"
 #include "coord/quarantine.h"
 #include "coord/recovery.h"
 #include "platform/check.h"
@@ -173,8 +174,10 @@ static sluice_status recover_slot(recovery_state *recovery, uint32_t number, slu
         if (!recovery->how.graph_locks)
             PF_TRY(lk_lockfile_open(st_graph_volume(recovery->graph), "locks/graph", &recovery->how.graph_locks, err));
         PF_TRY(take_and_resolve(recovery, number, &line, &mine, err));
-        if (mine)
+        if (mine) {
             count_action(&line);
+            co_event_recovered(recovery->graph, &line);
+        }
     }
     return mine ? emit(recovery, &line, err) : SLUICE_OK;
 }

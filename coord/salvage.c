@@ -173,6 +173,16 @@ static void on_reject(void *context, const char *file, uint64_t line, const char
         job->failed = job->request->each(job->request->context, ST_LOST, object, text ? text : code, NULL);
 }
 
+static sluice_status load_here(const co_load_options *options, co_load_result *ret_result, sluice_error *err)
+{
+    st_graph *graph = NULL;
+    PF_TRY(st_graph_open(options->graph_path, PF_WRITE, &graph, err));
+    pf_volume_leave_to_parent(st_graph_volume(graph));
+    sluice_status status = co_load_inline(graph, options, ret_result, err);
+    st_graph_close(graph);
+    return status;
+}
+
 static sluice_status load(rescue *job, co_salvage_report *report, sluice_error *err)
 {
     co_load_input inputs[CO_SALVAGE_TYPES] = {0};
@@ -180,7 +190,6 @@ static sluice_status load(rescue *job, co_salvage_report *report, sluice_error *
     co_load_options options = {.graph_path = job->request->into,
                                .inputs = inputs,
                                .workers = job->request->workers,
-
                                .skip_bad_rows = true,
                                .max_errors = UINT64_MAX,
                                .message = "salvaged",
@@ -194,7 +203,9 @@ static sluice_status load(rescue *job, co_salvage_report *report, sluice_error *
                                                             .path = job->types[i]->name,
                                                             .scratch = job->scratch[i],
                                                             .format = "arrow"};
-    sluice_status status = options.input_count ? co_load(&options, result, err) : SLUICE_OK;
+    sluice_status status = options.input_count == 0 ? SLUICE_OK
+                           : job->request->here     ? load_here(&options, result, err)
+                                                    : co_load(&options, result, err);
     if (status == SLUICE_OK)
         status = job->failed;
     report->receipt = result->receipt;
@@ -210,6 +221,12 @@ static sluice_status load(rescue *job, co_salvage_report *report, sluice_error *
     co_load_result_free(result);
     free(result);
     return status;
+}
+
+bool co_salvage_is_whole(const co_salvage_report *report)
+{
+    return report->losses == 0 && report->guesses == 0 && report->rejected == 0 && !report->older &&
+           !report->deletions_unknown;
 }
 
 static sluice_status run(rescue *job, st_graph *graph, co_salvage_report *report, sluice_error *err)
@@ -237,6 +254,8 @@ sluice_status co_salvage(const co_salvage_request *request, co_salvage_report *r
     st_graph *graph = NULL;
     *ret_report = (co_salvage_report){0};
     PF_TRY(st_graph_open_damaged(request->graph, &graph, err));
+    if (request->here)
+        pf_volume_leave_to_parent(st_graph_volume(graph));
     sluice_status status = run(&job, graph, ret_report, err);
     for (uint32_t i = 0; i < CO_SALVAGE_TYPES; i++)
         pf_scratch_close(job.scratch[i]);

@@ -13,6 +13,7 @@ typedef struct co_salvage_request {
     const char *type;
     const char *into; /* path of the new graph, which must not be there */
     unsigned workers;
+    bool here;           /* loaded in this process: no other is forked */
     st_finding_fn *each; /* each loss and each guess */
     void *context;
 } co_salvage_request;
@@ -35,6 +36,8 @@ typedef struct co_salvage_report {
     co_receipt receipt;
 } co_salvage_report;
 
+/* Nothing is lost, guessed, left out or unsure. */
+bool co_salvage_is_whole(const co_salvage_report *report);
 /* Edges come with the nodes of their ends. SLUICE_OK also when something was lost: the report says what. */
 sluice_status co_salvage(const co_salvage_request *request, co_salvage_report *ret_report, sluice_error *err);
 

@@ -8,10 +8,12 @@
  */
 #include "coord/append.h"
 #include "coord/epoch.h"
+#include "coord/events.h"
 #include "coord/recovery.h"
 #include "coord/run.h"
 #include "locks/line.h"
 #include "platform/check.h"
+#include "platform/clock.h"
 #include "platform/tally.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,6 +244,7 @@ static sluice_status count_restart(co_run *run, sluice_error *err)
     }
     run->restarts++;
     pf_tally_add(PF_TALLY_WRITE_RESTARTS, 1);
+    co_event_restart(run->write.graph, &run->request, run->restarts);
     return SLUICE_OK;
 }
 
@@ -338,6 +341,7 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
                            const co_writer *writer, co_receipt *ret_receipt, sluice_error *err)
 {
     co_run run = {.request = *request, .writer = writer, .volume = st_graph_volume(graph)};
+    int64_t began = pf_monotonic_ns();
     PF_ASSERT(!pf_id_is_nil(&request->operation));
     run.write = (co_write){.graph = graph, .request = &run.request, .executor = executor, .attempt = attempt};
     if (!run.request.branch)
@@ -358,6 +362,8 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         co_run_enter(&run, SLUICE_PHASE_FINALIZE);
         co_stage_finalize(&run);
         *ret_receipt = run.receipt;
+        if (run.receipt.committed)
+            co_event_commit(graph, writer->adapter->kind, &run.receipt, began);
     } else {
         co_run_note_litter(&run);
         if (status != SLUICE_FENCED && run.committed == SLUICE_FALSE && executor->allowed &&
@@ -371,6 +377,7 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         }
         fill_envelope(&run, status, err);
         pf_tally_failure(status);
+        co_event_failure(graph, &run.request, writer->adapter->kind, status, run.phase, run.committed);
     }
     co_run_enter(&run, SLUICE_PHASE_NONE);
     if (run.write.attempt && (run.armed || run.committed == SLUICE_UNKNOWN))

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <sluice/sluice.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char schema[] = "{\"nodes\": {\"Person\": {\"key\": \"id\", \"properties\": "
@@ -125,8 +126,48 @@ static int print_changes(sluice_graph *graph, char cursor[SLUICE_CURSOR_TEXT], s
     return status != SLUICE_OK;
 }
 
+/* What it hears may be logged and sent on: no event has names, keys, values or paths in it. */
+static void print_event(void *context, const sluice_event *event)
+{
+    (void)context;
+    fprintf(stderr, "%s: %s", event->name, event->message);
+    for (size_t i = 0; i < event->field_count; i++) {
+        const sluice_field *field = &event->fields[i];
+        if (field->text)
+            fprintf(stderr, " %s=%s", field->name, field->text);
+        else
+            fprintf(stderr, " %s=%" PRIu64, field->name, field->number);
+    }
+    fprintf(stderr, "\n");
+}
+
+/* A bound on what the library takes; a program would rather hand over to its own allocator. */
+static size_t allowed = (size_t)1 << 30;
+
+static void *allocate(void *context, size_t size, size_t alignment)
+{
+    size_t *left = context;
+    if (size > *left) /* this example only counts what is asked for */
+        return NULL;
+    *left -= size;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void *reallocate(void *context, void *block, size_t size)
+{
+    (void)context;
+    return realloc(block, size);
+}
+
+static void release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
 int main(int argc, char **argv)
 {
+    const sluice_allocator allocator = {&allowed, allocate, reallocate, release};
     char cursor[SLUICE_CURSOR_TEXT] = "";
     sluice_error err = {0};
     sluice_graph *graph;
@@ -135,6 +176,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: people FOLDER\n");
         return 2;
     }
+    if (sluice_set_allocator(&allocator, &err) != SLUICE_OK) /* before anything else */
+        return failed(&err);
+    sluice_set_log(print_event, NULL, SLUICE_LEVEL_WARN);
     if (sluice_create(argv[1], schema, strlen(schema), SLUICE_OPTIMISTIC, &graph, &err) != SLUICE_OK)
         return failed(&err);
     int result = write_people(graph, &err) || read_people(graph, &err) || print_changes(graph, cursor, &err);

@@ -16,8 +16,12 @@ sluice_status sluice_open(const char *path, sluice_access access, sluice_graph *
     sluice_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return pf_fail_memory(err);
-    sluice_status status = st_graph_open(path, access == SLUICE_WRITE ? PF_WRITE : PF_READ, &graph->graph, err);
+    graph->path = strdup(path);
+    sluice_status status = graph->path
+                               ? st_graph_open(path, access == SLUICE_WRITE ? PF_WRITE : PF_READ, &graph->graph, err)
+                               : pf_fail_memory(err);
     if (status != SLUICE_OK) {
+        free(graph->path);
         free(graph);
         return status;
     }

@@ -1,6 +1,7 @@
 /* See lib/handle.h. */
 #include "lib/handle.h"
 #include "platform/check.h"
+#include "platform/event.h"
 #include "platform/volume.h"
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,12 @@ sluice_status lib_check(const sluice_graph *graph, sluice_error *err)
     PF_TRY(lib_need(graph, "the graph", err));
     if (!pf_volume_is_left(st_graph_volume(graph->graph)))
         return SLUICE_OK;
+    pf_event event;
+    if (pf_event_wanted(SLUICE_LEVEL_WARN)) {
+        pf_event_begin(&event, SLUICE_LEVEL_WARN, "left-handle", "a forked child uses a handle of its parent");
+        pf_event_id(&event, "graph", st_graph_id(graph->graph));
+        pf_event_send(&event);
+    }
     pf_fail(err, SLUICE_USAGE, "this graph was opened by the process that forked this one");
     pf_hint(err, "open the graph again in the child");
     return SLUICE_USAGE;
@@ -78,6 +85,7 @@ void lib_graph_release(sluice_graph *graph)
     if (--graph->holds > 0)
         return;
     st_graph_close(graph->graph);
+    free(graph->path);
     free(graph);
 }
 

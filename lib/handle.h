@@ -14,6 +14,7 @@
 
 struct sluice_graph {
     st_graph *graph;
+    char *path;
     pf_id epoch; /* of its writes: nobody else knows it */
     unsigned holds;
 };

@@ -133,7 +133,8 @@ static int open_swap(pf_output *output)
         output->swap = false;
         return open(output->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }
-    if (faccessat(AT_FDCWD, output->name, W_OK, AT_EACCESS) != 0 || (real = realpath(output->name, NULL)) == NULL)
+    if (faccessat(AT_FDCWD, output->name, W_OK, AT_EACCESS) != 0 ||
+        (real = pf_adopt_text(realpath(output->name, NULL))) == NULL)
         return -1;
     free(output->name);
     output->name = real;
@@ -166,7 +167,7 @@ sluice_status pf_path_folder(const char *path, char **ret_folder, sluice_error *
 
     *ret_folder = NULL;
     if (path[0] != '/') {
-        here = getcwd(NULL, 0);
+        here = pf_adopt_text(getcwd(NULL, 0));
         if (here == NULL)
             return pf_fail_errno(err, errno, "finding the working folder");
     }
@@ -182,7 +183,8 @@ sluice_status pf_path_folder(const char *path, char **ret_folder, sluice_error *
 
 bool pf_path_is_inside(const char *path, const char *folder)
 {
-    char *copy = strdup(path), *place = copy ? realpath(dirname(copy), NULL) : NULL, *outer = realpath(folder, NULL);
+    char *copy = strdup(path), *place = copy ? pf_adopt_text(realpath(dirname(copy), NULL)) : NULL,
+         *outer = pf_adopt_text(realpath(folder, NULL));
     size_t length = outer ? strlen(outer) : 0;
     bool inside =
         place && outer && strncmp(place, outer, length) == 0 && (place[length] == '\0' || place[length] == '/');

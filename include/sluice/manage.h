@@ -10,6 +10,8 @@
  *   sluice_revert           a branch back to an older state
  *   sluice_gc               what nobody needs any more
  *   sluice_load_with        a load that may leave bad rows out
+ *   sluice_backup           a copy of a graph that is in use
+ *   sluice_salvage          a table of a damaged graph, made anew
  */
 #ifndef SLUICE_MANAGE_H
 #define SLUICE_MANAGE_H
@@ -165,6 +167,42 @@ typedef struct sluice_load_options {
 sluice_status sluice_load_with(sluice_graph *graph, const sluice_input *inputs, size_t input_count,
                                const sluice_load_options *how, const sluice_write_options *options,
                                sluice_receipt *ret_receipt, sluice_error *err);
+
+/* ---- copies ---- */
+
+typedef struct sluice_backup_result {
+    bool first; /* there was no graph in the folder before */
+    uint32_t branches;
+    uint64_t files, bytes;               /* copied */
+    uint64_t reused_files, reused_bytes; /* there already */
+    uint64_t removed_files;              /* that the graph has no more */
+} sluice_backup_result;
+/* Called now and then with what is copied so far; must not use the graph's handle. Return false to stop: CANCELLED. */
+typedef bool sluice_backup_fn(void *context, const sluice_backup_result *so_far);
+/* Copies the graph, as it is at one moment, to a folder: a graph like any other, which was open for nobody's writing.
+ * Again into the same folder: only what is new. Until it ends the folder stays what it was. ALREADY_EXISTS: it holds
+ * something else, or a copy that was written to since. `each` NULL: nobody asks. */
+sluice_status sluice_backup(sluice_graph *graph, const char *destination, sluice_backup_fn *each, void *context,
+                            sluice_backup_result *ret_result, sluice_error *err);
+
+/* A loss, or a guess at what is not there any more: `object` is a path in the graph or a place, `what` says it. */
+typedef bool sluice_finding_fn(void *context, bool lost, const char *object, const char *what);
+typedef struct sluice_salvage_result {
+    uint64_t rows;   /* in the new graph, of the type (ends of edges not counted) */
+    uint64_t losses; /* findings of lost things; guesses likewise */
+    uint64_t guesses;
+    uint64_t lost_rows;  /* that the state says were there; without a state (`from_files`) it is not known */
+    uint64_t rejected;   /* rows that were read and break a rule: without an end, of a key that is there */
+    uint64_t doubled;    /* of files without a list: older versions of rows */
+    uint64_t generation; /* of the state that was read; 0: none was */
+    bool from_files, older, deletions_unknown, whole; /* `whole`: nothing is lost, guessed, rejected or unsure */
+} sluice_salvage_result;
+/* Makes a new graph at `into` with the rows of one type of the graph at `path` that can be read; an edge type comes
+ * with the nodes of its ends. The damaged graph is not opened by sluice_open, and not changed. SLUICE_OK also when
+ * something is lost: the result says so, and `each` (NULL allowed; false: no more of them) what. */
+sluice_status sluice_salvage(const char *path, const char *branch, const char *type, const char *into,
+                             sluice_finding_fn *each, void *context, sluice_salvage_result *ret_result,
+                             sluice_error *err);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
  *   sluice_load                      files, or Arrow C streams, as one commit
  *
  * Errors. Every function that can fail returns a sluice_status and, unless that is SLUICE_OK, fills `err` (NULL
- * allowed: only the status is wanted). Nothing prints, exits, logs or raises a signal; no signal handler is installed.
+ * allowed: only the status is wanted). Nothing prints, exits or raises a signal; no signal handler is installed.
  * In builds with assertions a broken invariant aborts. What a failed call was to give is NULL, or zero.
  *
  * Ownership. What a function gives through `ret_...` is the caller's: handles are closed by their own function, texts
@@ -33,6 +33,7 @@
 
 #include <sluice/arrow.h>
 #include <sluice/error.h>
+#include <sluice/hooks.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = ["Graph", "Snapshot", "Receipt", "MergeReceipt", "Commit", "Branch", "Checkpoint", "Change", "Conflict", "Collected", "Reject",
-           "Feed", "Neighbor", "SluiceError", "MergeConflict", "GapError", "to_parquet", "version"]
+           "Feed", "Neighbor", "Copied", "Finding", "Salvaged", "SluiceError", "MergeConflict", "GapError", "salvage", "to_parquet", "version"]
 
 _ffi = cffi.FFI()
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "interface.cdef"), encoding="utf-8") as _file:
@@ -183,6 +183,40 @@ class Collected(NamedTuple):
     files: int
     bytes: int
     generations: int
+
+
+class Copied(NamedTuple):
+    """What a backup did: copied files, those that were there, those that went."""
+
+    first: bool
+    branches: int
+    files: int
+    bytes: int
+    reused_files: int
+    reused_bytes: int
+    removed_files: int
+
+
+class Finding(NamedTuple):
+    """What salvage lost, or guessed."""
+
+    lost: bool
+    object: str
+    what: str
+
+
+class Salvaged(NamedTuple):
+    """What salvage made: rows of the type in the new graph, and what became of the others."""
+
+    rows: int
+    whole: bool
+    lost_rows: Optional[int]
+    rejected: int
+    doubled: int
+    generation: Optional[int]
+    older: bool
+    deletions_unknown: bool
+    findings: List[Finding]
 
 
 class Branch(NamedTuple):
@@ -685,6 +719,19 @@ class Graph:
         _check(_lib.sluice_gc(self._live(), options, result, err), err)
         return Collected(result.files, result.bytes, result.generations)
 
+    def backup(self, destination: Union[str, "os.PathLike[str]"], *, progress: Optional[Callable[[Copied], Any]] = None) -> Copied:
+        """Copies the graph, while it is in use, to a folder that is a graph then; again: only what is new."""
+        words, calls, err, result = _Words(), _Calls(), _ffi.new("sluice_error *"), _ffi.new("sluice_backup_result *")
+
+        def tell(_context: Any, so_far: Any) -> bool:
+            if progress is not None:
+                progress(_copied(so_far))
+            return True
+
+        each = _ffi.callback("sluice_backup_fn", calls.guard(tell, False))
+        calls.finish(_lib.sluice_backup(self._live(), words(destination), each, _ffi.NULL, result, err), err)
+        return _copied(result)
+
     # ---- writing ----
 
     def mutate(self, changes: Union[str, bytes, Iterable[Mapping[str, Any]]], *, branch: Optional[str] = None,
@@ -744,6 +791,22 @@ class Graph:
         return _receipt(receipt)
 
 
+def salvage(path: Union[str, "os.PathLike[str]"], type: str, into: Union[str, "os.PathLike[str]"], *,
+            branch: Optional[str] = None) -> Salvaged:
+    """Makes a new graph at `into` with the rows of a type of the damaged graph at `path` that can be read."""
+    words, calls, err, result = _Words(), _Calls(), _ffi.new("sluice_error *"), _ffi.new("sluice_salvage_result *")
+    findings: List[Finding] = []
+
+    def add(_context: Any, lost: bool, name: Any, what: Any) -> bool:
+        findings.append(Finding(bool(lost), _text(name) or "", _text(what) or ""))
+        return True
+
+    each = _ffi.callback("sluice_finding_fn", calls.guard(add, False))
+    calls.finish(_lib.sluice_salvage(words(path), words(branch), words(type), words(into), each, _ffi.NULL, result, err), err)
+    return Salvaged(result.rows, bool(result.whole), None if result.from_files else result.lost_rows, result.rejected, result.doubled,
+                    result.generation or None, bool(result.older), bool(result.deletions_unknown), findings)
+
+
 def to_parquet(reader: pyarrow.RecordBatchReader, path: Union[str, "os.PathLike[str]"], **options: Any) -> int:
     """Writes a scan as a Parquet file, batch by batch; options are pyarrow.parquet.ParquetWriter's. The number of rows."""
     import pyarrow.parquet
@@ -790,6 +853,11 @@ def _options(words: _Words, calls: _Calls, branch: Optional[str], message: Optio
         options.progress = words.keep(_ffi.callback("void(void *, uint64_t, uint64_t)", tell))
         options.cancelled = words.keep(_ffi.callback("bool(void *)", lambda _context: calls.error is not None))
     return options
+
+
+def _copied(result: Any) -> Copied:
+    return Copied(bool(result.first), result.branches, result.files, result.bytes, result.reused_files, result.reused_bytes,
+                  result.removed_files)
 
 
 def _receipt(receipt: Any) -> Receipt:

@@ -146,7 +146,7 @@ void st_graph_close(st_graph *graph)
     if (!graph)
         return;
     for (unsigned i = ST_KEPT_KINDS; i-- > 0;)
-        if (graph->kept[i].release)
+        if (graph->kept[i].data)
             graph->kept[i].release(graph->kept[i].data);
     st_ref_forget(graph);
     for (uint32_t i = 0; i < graph->log_count; i++)

@@ -15,6 +15,7 @@
 #include "store/log/internal.h"
 
 #include "platform/check.h"
+#include "platform/event.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,16 @@ static sluice_status write_suspect(pf_file *file, const pf_buffer *record, sluic
     return pf_sync(file, err);
 }
 
+static void tell_suspect(void)
+{
+    pf_event event;
+    if (!pf_event_wanted(SLUICE_LEVEL_ERROR))
+        return;
+    pf_event_begin(&event, SLUICE_LEVEL_ERROR, "suspect",
+                   "a log could not be written or synced: its branch takes no writes until it is recovered");
+    pf_event_send(&event);
+}
+
 void st_log_mark_suspect(st_log *log, const pf_buffer *record)
 {
     char path[128];
@@ -53,6 +64,7 @@ void st_log_mark_suspect(st_log *log, const pf_buffer *record)
     sluice_status status = pf_create(log->volume, path, &file, NULL);
     if (status == SLUICE_ALREADY_EXISTS)
         return;
+    tell_suspect();
     if (status != SLUICE_OK) {
         /* The disk takes nothing any more. This process remembers; the others find an end above the mark and write it
          * again before they build on it, which is as good. */

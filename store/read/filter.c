@@ -153,9 +153,11 @@ static sluice_status set_value(filter_clause *clause, const st_column_spec *spec
     if (spec->type == ST_STRUCT)
         return pf_fail(err, SLUICE_USAGE, "filter: an end with a key of several members cannot be compared");
     PF_TRY(st_column_builder_new(spec, &clause->value, err));
-    if (st_value_parse(spec, text, literal->length - 1, clause->value, err) != SLUICE_OK)
+    sluice_status status = st_value_parse(spec, text, literal->length - 1, clause->value, err);
+    if (status != SLUICE_OK && status != SLUICE_RESOURCE_LIMIT)
         return pf_fail_private(err, SLUICE_USAGE, "a literal of the filter has another type",
                                "filter: column %s: \"%s\" is no %s", spec->name, text, st_type_name(spec->type));
+    PF_TRY(status);
     st_builder_view(clause->value, &clause->view);
     return SLUICE_OK;
 }

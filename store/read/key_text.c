@@ -20,10 +20,12 @@ static sluice_status add_member(const st_type_def *type, st_key_values *key, con
         spec.name = row_id_name;
     }
     PF_TRY(st_column_builder_new(&spec, &key->builders[member], err));
-    if (st_value_parse(&spec, text, length, key->builders[member], err) != SLUICE_OK)
+    sluice_status status = st_value_parse(&spec, text, length, key->builders[member], err);
+    if (status != SLUICE_OK && status != SLUICE_RESOURCE_LIMIT)
         return pf_fail_private(err, SLUICE_USAGE, "a key has another type", "key of %s: %s: \"%.*s\" is no %s",
                                type->name, spec.name, (int)(length < 300 ? length : 300), text,
                                type->key_count > 0 ? st_type_name(spec.type) : "row id");
+    PF_TRY(status);
     st_builder_view(key->builders[member], &key->views[member]);
     key->columns[member] = &key->views[member];
     key->count++;
@@ -68,7 +70,8 @@ static sluice_status parse_array(const st_type_def *type, const char *text, st_k
     const char *at = text;
     int members = type->key_count > 0 ? (int)type->key_count : 1;
     sluice_status status = st_json_parse(text, strlen(text), &document, err);
-    if (status != SLUICE_OK || !cJSON_IsArray(document) || cJSON_GetArraySize(document) != members)
+    if (status != SLUICE_RESOURCE_LIMIT &&
+        (status != SLUICE_OK || !cJSON_IsArray(document) || cJSON_GetArraySize(document) != members))
         status = fail_members(type, err);
     for (const cJSON *item = document ? document->child : NULL; item && status == SLUICE_OK; item = item->next)
         status = add_element(type, key, item, &at, err);

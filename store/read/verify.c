@@ -447,7 +447,14 @@ done:
 sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, void *context, uint64_t *ret_checked,
                               sluice_error *err)
 {
-    st_verify verify = {.graph = graph, .quick = quick, .each = each, .context = context};
+    return st_graph_verify_watched(graph, quick, each, NULL, context, ret_checked, err);
+}
+
+sluice_status st_graph_verify_watched(st_graph *graph, bool quick, st_problem_fn *each,
+                                      void (*watch)(void *context, uint64_t objects), void *context,
+                                      uint64_t *ret_checked, sluice_error *err)
+{
+    st_verify verify = {.graph = graph, .quick = quick, .each = each, .watch = watch, .context = context};
     return verify_all(&verify, true, ret_checked, err);
 }
 

@@ -24,6 +24,7 @@ typedef struct st_verify {
     st_problem_fn *each;
     void *context;
     uint64_t checked;
+    void (*watch)(void *context, uint64_t objects); /* objects below tables/ so far; NULL: nobody looks on */
     bool (*known)(void *context, const char *path); /* what need not be looked at again; NULL: nothing */
     st_path_set seen;
     st_schema *schema; /* of the record at hand */
@@ -53,5 +54,10 @@ void st_path_set_free(st_path_set *set);
 
 /* The rows of a branch's head: totals; in full mode keys, unique tuples and ends too. */
 sluice_status st_verify_rows(st_verify *verify, const char *branch, sluice_error *err);
+
+/* st_graph_verify while somebody looks on; both functions get `context`. */
+sluice_status st_graph_verify_watched(st_graph *graph, bool quick, st_problem_fn *each,
+                                      void (*watch)(void *context, uint64_t objects), void *context,
+                                      uint64_t *ret_checked, sluice_error *err);
 
 #endif

@@ -57,6 +57,8 @@ sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_fir
         return pf_fail_memory(err);
     set->count++;
     verify->checked++;
+    if (verify->watch)
+        verify->watch(verify->context, set->count);
     return SLUICE_OK;
 }
 

@@ -242,6 +242,33 @@ class Package(unittest.TestCase):
         self.graph.delete_checkpoint("three")
         self.assertEqual(self.graph.checkpoints(), [])
 
+    def test_a_graph_is_copied_and_what_is_whole_of_a_damaged_one_saved(self):
+        self.load_people(5000)
+        copy, told = os.path.join(self.folder.name, "copy"), []
+        self.assertTrue(self.graph.backup(copy, progress=told.append).first)
+        self.assertGreater(told[-1].files, 0)
+        self.graph.load({"Person": pyarrow.table({"id": [9000]})})
+        again = self.graph.backup(copy)
+        self.assertEqual((again.first, again.reused_files > 0), (False, True))
+        with self.assertRaises(ZeroDivisionError):
+            self.graph.backup(os.path.join(self.folder.name, "other"), progress=lambda so_far: 1 / 0)
+        with sluice.Graph.open(copy) as other:
+            self.assertEqual(other.count("Person"), 5001)
+        names = [os.path.join(folder, name) for folder, _, found in os.walk(copy) for name in found if name.endswith(".arrow")]
+        largest = max(names, key=os.path.getsize)
+        with open(largest, "r+b") as file:
+            file.seek(4000)
+            file.write(b"damaged")
+        saved = sluice.salvage(copy, "Person", os.path.join(self.folder.name, "saved"))
+        self.assertFalse(saved.whole)
+        self.assertTrue(saved.findings[0].lost)
+        self.assertEqual(saved.lost_rows + saved.rows, 5001)
+        with sluice.Graph.open(os.path.join(self.folder.name, "saved")) as anew:
+            self.assertEqual(anew.count("Person"), saved.rows)
+        with self.assertRaises(sluice.SluiceError) as caught:
+            sluice.salvage(copy, "Person", os.path.join(self.folder.name, "saved"))
+        self.assertEqual(caught.exception.code, "ALREADY_EXISTS")
+
     def test_bad_rows_are_left_out_and_named(self):
         path = os.path.join(self.folder.name, "bad.csv")
         with open(path, "w", encoding="utf-8") as file:
