@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOK_AGAIN_MS 5
+
 typedef struct group { /* what a leader has taken */
     uint32_t *slots;
     co_member *members;
@@ -158,6 +160,30 @@ static sluice_status take_turn(place *at, sluice_error *err)
     return SLUICE_OK;
 }
 
+/* A fenced writer decides nothing any more, but it can read: once nobody else has its write in hand, the chain says
+ * what became of it. (What it had armed is recovery's to decide: co_run_give_up.) */
+static void learn_by_reading(const place *at)
+{
+    co_run *run = at->run;
+    pf_deadline deadline = co_run_deadline(run);
+    st_receipt receipt = {0};
+    bool found = false;
+    while (shm_publish_is_elsewhere(at->me)) {
+        if (pf_deadline_passed(deadline))
+            return;
+        pf_sleep_until(pf_deadline_in_ms(LOOK_AGAIN_MS).monotonic_ns);
+    }
+    if (st_log_refresh(run->log, NULL) != SLUICE_OK ||
+        st_receipt_find(run->write.graph, run->log, &run->request.operation, &found, &receipt, NULL) != SLUICE_OK)
+        return;
+    found = found && pf_id_equal(&receipt.commit, &run->receipt.commit);
+    run->committed = found ? SLUICE_TRUE : SLUICE_FALSE;
+    if (!found)
+        run->acknowledged = SLUICE_FALSE;
+    else if (receipt.generation <= st_log_end(run->log).acknowledged)
+        run->acknowledged = SLUICE_TRUE;
+}
+
 /* After a failure, or at the end of patience: out of the line. What somebody has taken is decided by them alone, and
  * unknown here. */
 static sluice_status step_out(const place *at, sluice_status status, sluice_error *err)
@@ -168,8 +194,10 @@ static sluice_status step_out(const place *at, sluice_status status, sluice_erro
         return status;
     run->committed = run->acknowledged = SLUICE_UNKNOWN;
     run->receipt.commit = run->write.delta.commit.id;
-    if (status == SLUICE_FENCED)
+    if (status == SLUICE_FENCED) {
+        learn_by_reading(at);
         return status;
+    }
     pf_error_clear(err);
     status = pf_fail(err, SLUICE_RECOVERY_REQUIRED, "another writer has this write in hand and has not decided it");
     pf_hint(err, "Ask again with the same --op-id: it tells what became of the write.");

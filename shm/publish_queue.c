@@ -293,6 +293,12 @@ sluice_status shm_publish_resign(const shm_publisher *me, bool doubtful, sluice_
     return SLUICE_OK;
 }
 
+bool shm_publish_is_elsewhere(const shm_publisher *me)
+{
+    const shm_publish_entry *entry = entry_of(me->region, me->token.slot);
+    return entry->state == SHM_PUBLISH_TAKEN && entry->taker != shm_token_owner(&me->token);
+}
+
 sluice_status shm_publish_leave(const shm_publisher *me, sluice_error *err)
 {
     shm_publish_entry *entry = entry_of(me->region, me->token.slot);

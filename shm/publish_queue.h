@@ -82,6 +82,9 @@ sluice_status shm_publish_leave(const shm_publisher *me, sluice_error *err);
 /* Out of the line. *ret_out: false when the entry is taken or decided, or was taken by somebody who died: what became
  * of it is then not known here. With `abandon` nobody waits for it any more, and it is freed by whoever decides it. */
 sluice_status shm_publish_withdraw(const shm_publisher *me, bool abandon, bool *ret_out, sluice_error *err);
+/* Has another worker the own entry in hand? For one that was fenced, which decides nothing any more: when nobody has,
+ * nobody ever will. */
+bool shm_publish_is_elsewhere(const shm_publisher *me);
 /* The supervisor, for a reaped worker whose token was taken back. */
 sluice_status shm_publish_bury(shm_region *region, uint32_t slot, sluice_error *err);
 

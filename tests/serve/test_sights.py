@@ -3,6 +3,7 @@
 writers that are stopped and fenced, memory and descriptors after many jobs, and status requests beside commits. Each has a short
 form; SLUICE_LONG=1 runs the real one and prints its figures."""
 
+import json
 import os
 import random
 import signal
@@ -166,26 +167,60 @@ class Sights(ServeTest):
         for graph in "ABC":
             self.clean(graph)
 
-    def test_a_writer_that_is_stopped_fenced_and_resumed_publishes_nothing(self):
-        points = ("gates.after", "publish.before_append")
+    def test_a_writer_that_is_stopped_fenced_and_resumed_publishes_nothing_more_and_says_what_it_has(self):
+        # where it stands still, and whether its record is in the log by then
+        points = {"gates.after": False, "publish.before_append": False, "publish.after_log_record_write": True, "publish.before_decide": True}
+        if LONG:
+            points.update({"publish.after_line": False, "publish.after_take": False, "publish.after_mark": True})
         self.graphs(*points)
-        for point in points:
+        for number, (point, committed) in enumerate(points.items()):
             with self.subTest(point=point):
                 self.configure(point, stopped_seconds=1)
                 self.serve(env={"SLUICE_FAILPOINT": point + "=stop", "SLUICE_FENCE_ONLY": "1"})
                 first = self.mutate(insert(1), point)
                 runner = self.stopped()
-                self.until("it is fenced", lambda: self.read("log").count("event=runner-fenced") > points.index(point))
+                self.until("it is fenced", lambda: self.read("log").count("event=runner-fenced") > number)
                 os.kill(runner, signal.SIGCONT)
                 result = self.say(first)
                 self.assertEqual((result.code, result.error["code"]), (5, "FENCED"), result.err)
-                self.assertIsNot(result.error["committed"], True)
+                self.assertEqual((result.error["committed"], result.error["commit_id"] is not None), (committed, committed), result.out)
                 self.until("it is gone", lambda: process_state(runner) in ("", "Z"))
-                self.assertEqual(self.keys(point), [])
+                self.assertEqual(self.keys(point), [1] if committed else [])
                 self.assertEqual(self.say(self.mutate(insert(2), point)).code, 0)
-                self.assertEqual(self.keys(point), [2])
+                self.assertEqual(self.keys(point), [1, 2] if committed else [2])
                 self.end()
                 self.clean(point)
+
+    def test_a_fenced_writer_whose_write_another_has_in_hand_says_what_became_of_it(self):
+        self.graphs("G")
+        self.configure("G", stopped_seconds=1)
+        # the first one leads, and takes its time with the second one's write in hand
+        self.serve(env={"SLUICE_FAILPOINT": "publish.after_lock=sleep:1500@1,publish.after_take=sleep:2500@1", "SLUICE_FENCE_ONLY": "1"})
+        connection = self.connect()
+        jobs = [connection.ask("submit", graph="G", command="mutate", words=["G", "--json"], text=insert(1), wait=False)]
+        self.until("it leads", lambda: "publish" in [process["stage"] for process in self.status(detail=True)["processes"]])
+        leader = [process["pid"] for process in self.status(detail=True)["processes"] if process["state"] == "busy"]
+        jobs.append(connection.ask("submit", graph="G", command="mutate", words=["G", "--json"], text=insert(2), wait=False))
+        self.until("both publish", lambda: [process["stage"] for process in self.status(detail=True)["processes"]].count("publish") == 2)
+        member = [process["pid"] for process in self.status(detail=True)["processes"]
+                  if process["state"] == "busy" and process["pid"] not in leader][0]
+        os.kill(member, signal.SIGSTOP)
+        self.until("it is fenced", lambda: "event=runner-fenced" in self.read("log"))
+        os.kill(member, signal.SIGCONT)
+        ends = []
+        for job in jobs:
+            connection.send("watch", job=job["result"]["job"])
+            while "id" not in (answer := connection.receive()):
+                pass
+            ends.append(answer["result"])
+        self.assertEqual(ends[0]["exit"], 0)
+        said = json.loads(ends[1]["stdout"].splitlines()[-1]) if ends[1]["stdout"] else {}
+        if ends[1]["exit"] == 0:  # decided before it looked
+            said = {"error": {"committed": True}}
+        self.assertEqual(said["error"]["committed"], 2 in self.keys(), said)
+        connection.close()
+        self.end()
+        self.clean()
 
     @unittest.skipUnless(LONG, "waits for the bound of every wait, 30 s")
     def test_others_wait_no_longer_than_their_bound_for_a_stopped_writer_which_is_then_ended(self):
