@@ -4,6 +4,7 @@
  *   sluice_create, sluice_open       a graph                                        sluice_graph
  *   sluice_snapshot_open             one state of one branch, pinned                 sluice_snapshot
  *   sluice_scan, _get, _neighbors    rows of a snapshot; Arrow C stream out
+ *   sluice_rows_get, _links_get      the same thousands of times, values as they lie (sluice/lookup.h)
  *   sluice_batch_new, sluice_commit  changes, collected and committed as one        sluice_batch
  *   sluice_load                      files, or Arrow C streams, as one commit
  *
@@ -268,5 +269,6 @@ sluice_status sluice_load(sluice_graph *graph, const sluice_input *inputs, size_
 }
 #endif
 
+#include <sluice/lookup.h>
 #include <sluice/manage.h>
 #endif

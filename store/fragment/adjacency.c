@@ -400,6 +400,16 @@ sluice_status st_adjacency_get(st_adjacency *adjacency, uint64_t entry, st_adjac
     return SLUICE_OK;
 }
 
+sluice_status st_adjacency_entries(st_adjacency *adjacency, uint64_t first, uint64_t end,
+                                   const st_adjacent **ret_entries, sluice_error *err)
+{
+    PF_ASSERT(first < end && end <= adjacency->footer.edges);
+    uint64_t offset = HEADER + first * sizeof **ret_entries;
+    PF_TRY(touch(adjacency, offset, (end - first) * sizeof **ret_entries, err));
+    *ret_entries = (const st_adjacent *)(const void *)(adjacency->map.data + offset);
+    return SLUICE_OK;
+}
+
 sluice_status st_adjacency_sum(st_adjacency *adjacency, uint64_t *ret_sums, sluice_error *err)
 {
     const footer *layout = &adjacency->footer;

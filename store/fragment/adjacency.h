@@ -46,6 +46,9 @@ uint64_t st_adjacency_edges(const st_adjacency *adjacency);
 sluice_status st_adjacency_find(st_adjacency *adjacency, uint64_t hash, uint64_t *ret_first, uint64_t *ret_end,
                                 sluice_error *err);
 sluice_status st_adjacency_get(st_adjacency *adjacency, uint64_t entry, st_adjacent *ret_adjacent, sluice_error *err);
+/* The entries [first, end) as they lie, for the hashes of their far ends; nothing is said of where the edges stand. */
+sluice_status st_adjacency_entries(st_adjacency *adjacency, uint64_t first, uint64_t end,
+                                   const st_adjacent **ret_entries, sluice_error *err);
 /* What stands for one edge in a sum over edges, which does not depend on their order. */
 static inline uint64_t st_adjacent_digest(uint64_t near, const st_adjacent *edge)
 {

@@ -374,3 +374,14 @@ bool st_key_of_hash(st_type type, uint64_t hash, uint64_t *ret_word, st_column *
     *ret_column = (st_column){.type = type, .length = 1, .values = ret_word};
     return true;
 }
+
+bool st_key_type_is_exact(st_type type)
+{
+    return is_integer_like(type) && !hashes_are_forced();
+}
+
+void st_key_words_of_hashes(const uint64_t *hashes, size_t stride, uint64_t count, uint64_t *restrict ret_words)
+{
+    for (uint64_t i = 0; i < count; i++)
+        ret_words[i] = unmix(hashes[i * stride]);
+}

@@ -36,5 +36,9 @@ bool st_key_hash_is_exact(const st_column *const *columns, uint32_t count);
 /* The key of one member that a hash stands for, as a column of one row over *ret_word; false for types whose hashes are
  * not exact. */
 bool st_key_of_hash(st_type type, uint64_t hash, uint64_t *ret_word, st_column *ret_column);
+/* Are the hashes of a single key of this type exact? */
+bool st_key_type_is_exact(st_type type);
+/* The words that `count` hashes of such a type stand for; hashes lie `stride` apart. */
+void st_key_words_of_hashes(const uint64_t *hashes, size_t stride, uint64_t count, uint64_t *restrict ret_words);
 
 #endif

@@ -85,35 +85,55 @@ static sluice_status look_in_entries(probe *probe_, uint32_t i, const st_run_ent
     return SLUICE_OK;
 }
 
+static probe probe_of(st_table_reader *reader, st_run_use use, uint32_t unique, const st_column *const *columns,
+                      uint32_t count, uint64_t row, st_match_fn *each, void *context)
+{
+    reader->probed |= 1u << use;
+    return (probe){.reader = reader,
+                   .use = use,
+                   .unique = unique,
+                   .columns = columns,
+                   .count = count,
+                   .row = row,
+                   .hash = st_key_hash_row(columns, count, row),
+                   .exact = st_key_hash_is_exact(columns, count),
+                   .each = each,
+                   .context = context};
+}
+
+static sluice_status look_in(probe *probe_, uint32_t i, sluice_error *err)
+{
+    st_run *run = NULL;
+    const st_run_entry *entries = NULL;
+    uint64_t entry_count = 0;
+    PF_TRY(st_table_reader_run(probe_->reader, i, probe_->use, probe_->unique, &run, err));
+    if (run)
+        return look_in_run(probe_, i, run, err);
+    PF_TRY(st_table_reader_entries(probe_->reader, i, probe_->use, probe_->unique, &entries, &entry_count, err));
+    return look_in_entries(probe_, i, entries, entry_count, err);
+}
+
+sluice_status st_table_match_in(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                                const st_column *const *columns, uint32_t count, uint64_t row, st_match_fn *each,
+                                void *context, bool *stop, sluice_error *err)
+{
+    if (st_key_has_null(columns, count, row))
+        return SLUICE_OK;
+    probe probe_ = probe_of(reader, use, unique, columns, count, row, each, context);
+    sluice_status status = look_in(&probe_, i, err);
+    *stop = probe_.stop;
+    return status;
+}
+
 sluice_status st_table_each_match(st_table_reader *reader, st_run_use use, uint32_t unique,
                                   const st_column *const *columns, uint32_t count, uint64_t row, st_match_fn *each,
                                   void *context, sluice_error *err)
 {
     if (st_key_has_null(columns, count, row))
         return SLUICE_OK;
-    reader->probed |= 1u << use;
-    probe probe_ = {.reader = reader,
-                    .use = use,
-                    .unique = unique,
-                    .columns = columns,
-                    .count = count,
-                    .row = row,
-                    .hash = st_key_hash_row(columns, count, row),
-                    .exact = st_key_hash_is_exact(columns, count),
-                    .each = each,
-                    .context = context};
-    for (uint32_t i = 0; i < reader->list.count && !probe_.stop; i++) {
-        st_run *run = NULL;
-        const st_run_entry *entries = NULL;
-        uint64_t entry_count = 0;
-        PF_TRY(st_table_reader_run(reader, i, use, unique, &run, err));
-        if (run) {
-            PF_TRY(look_in_run(&probe_, i, run, err));
-        } else {
-            PF_TRY(st_table_reader_entries(reader, i, use, unique, &entries, &entry_count, err));
-            PF_TRY(look_in_entries(&probe_, i, entries, entry_count, err));
-        }
-    }
+    probe probe_ = probe_of(reader, use, unique, columns, count, row, each, context);
+    for (uint32_t i = 0; i < reader->list.count && !probe_.stop; i++)
+        PF_TRY(look_in(&probe_, i, err));
     return SLUICE_OK;
 }
 

@@ -11,6 +11,7 @@ typedef struct pair { /* the two files that cover fragments together */
     st_adjacency *files[2]; /* by direction; opened when they are needed */
     uint32_t *fragments;    /* per ordinal: which of the list it is */
     uint32_t count;         /* of ordinals */
+    bool all_live;          /* every ordinal is of the list, and no edge of it is deleted */
     bool off;               /* damaged */
 } pair;
 
@@ -113,6 +114,7 @@ static sluice_status match_fragments(const st_nearby *nearby, pair *covering, co
         return pf_fail_memory(err);
     free(covering->fragments);
     covering->fragments = fragments;
+    uint32_t live = 0;
     for (uint32_t i = 0; i < covering->count; i++)
         fragments[i] = NOT_LISTED;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -124,7 +126,9 @@ static sluice_status match_fragments(const st_nearby *nearby, pair *covering, co
             covers[ordinal].rows != add->fragment.rows)
             return pf_fail(err, SLUICE_CORRUPT, "an index covers another fragment than the list says");
         fragments[ordinal] = i;
+        live += list->dead_count[i] == 0;
     }
+    covering->all_live = live == covering->count;
     return SLUICE_OK;
 }
 
@@ -184,23 +188,90 @@ static sluice_status gather_from(st_nearby *nearby, pair *covering, st_adjacency
     return SLUICE_OK;
 }
 
+/* ---- words ---- */
+
+sluice_status st_nearby_words_reserve(st_nearby_words *words, uint64_t more, sluice_error *err)
+{
+    if (more <= words->room - words->count)
+        return SLUICE_OK;
+    uint64_t room = words->count + more + words->room + 64;
+    uint64_t *items = realloc(words->items, room * sizeof *items);
+    if (!items)
+        return pf_fail_memory(err);
+    words->items = items;
+    words->room = room;
+    return SLUICE_OK;
+}
+
+static sluice_status words_of(st_nearby *nearby, pair *covering, st_adjacency_direction direction, uint64_t hash,
+                              st_nearby_words *words, sluice_error *err)
+{
+    enum { STRIDE = sizeof(st_adjacent) / sizeof(uint64_t) };
+    uint64_t entry = 0, end = 0;
+    const st_adjacent *entries = NULL;
+    PF_TRY(open_file(nearby, covering, direction, err));
+    st_adjacency *file = covering->files[direction];
+    PF_TRY(st_adjacency_find(file, hash, &entry, &end, err));
+    if (entry == end)
+        return SLUICE_OK;
+    PF_TRY(st_nearby_words_reserve(words, end - entry, err));
+    if (covering->all_live) {
+        PF_TRY(st_adjacency_entries(file, entry, end, &entries, err));
+        st_key_words_of_hashes(&entries->far, STRIDE, end - entry, words->items + words->count);
+        words->count += end - entry;
+        return SLUICE_OK;
+    }
+    for (; entry < end; entry++) {
+        st_adjacent found;
+        PF_TRY(st_adjacency_get(file, entry, &found, err));
+        uint32_t fragment = covering->fragments[found.ordinal];
+        if (fragment == NOT_LISTED || st_table_reader_row_is_dead(nearby->reader, fragment, found.position))
+            continue;
+        st_key_words_of_hashes(&found.far, 1, 1, words->items + words->count++);
+    }
+    return SLUICE_OK;
+}
+
+/* ---- all pairs ---- */
+
+/* A pair that turns out to be damaged covers nothing from now on: verify says so, here the fragments are read instead.
+ */
+static sluice_status after(pair *covering, sluice_status status, const sluice_error *error, bool *ret_all,
+                           sluice_error *err)
+{
+    if (status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT) {
+        covering->off = true;
+        *ret_all = false;
+        return SLUICE_OK;
+    }
+    if (status != SLUICE_OK && err)
+        *err = *error;
+    return status;
+}
+
+sluice_status st_nearby_far_words(st_nearby *nearby, st_adjacency_direction direction, uint64_t hash,
+                                  st_nearby_words *words, bool *ret_all, sluice_error *err)
+{
+    *ret_all = true;
+    for (uint32_t i = 0; i < nearby->pair_count; i++) {
+        pair *covering = &nearby->pairs[i];
+        sluice_error error; /* filled by whoever fails */
+        if (!covering->off)
+            PF_TRY(after(covering, words_of(nearby, covering, direction, hash, words, &error), &error, ret_all, err));
+    }
+    return SLUICE_OK;
+}
+
 sluice_status st_nearby_gather(st_nearby *nearby, st_adjacency_direction direction, const uint64_t *hashes,
                                uint64_t count, st_nearby_edges *edges, bool *ret_all, sluice_error *err)
 {
     *ret_all = true;
     for (uint32_t i = 0; i < nearby->pair_count; i++) {
+        pair *covering = &nearby->pairs[i];
         sluice_error error = {0};
-        if (nearby->pairs[i].off)
-            continue;
-        sluice_status status = gather_from(nearby, &nearby->pairs[i], direction, hashes, count, edges, &error);
-        if (status == SLUICE_CORRUPT || status == SLUICE_UNSUPPORTED_FORMAT) {
-            nearby->pairs[i].off = true; /* verify says so; here the fragments are read instead */
-            *ret_all = false;
-        } else if (status != SLUICE_OK) {
-            if (err)
-                *err = error;
-            return status;
-        }
+        if (!covering->off)
+            PF_TRY(after(covering, gather_from(nearby, covering, direction, hashes, count, edges, &error), &error,
+                         ret_all, err));
     }
     *ret_all &= edges->count < ST_NEARBY_EDGES_MAX;
     return SLUICE_OK;

@@ -26,6 +26,13 @@ typedef struct st_nearby_edges {
 } st_nearby_edges;
 #define ST_NEARBY_EDGES_MAX (UINT64_C(8) << 20)
 
+typedef struct st_nearby_words { /* keys at far ends, of a type whose hashes are exact */
+    uint64_t *items;
+    uint64_t count, room;
+} st_nearby_words;
+/* Room for that many more. */
+sluice_status st_nearby_words_reserve(st_nearby_words *words, uint64_t more, sluice_error *err);
+
 sluice_status st_nearby_open(st_snapshot *snapshot, const st_type_def *edge, st_nearby **ret_nearby, sluice_error *err);
 void st_nearby_close(st_nearby *nearby); /* NULL allowed */
 /* Edges, dead ones too, of the fragments that it covers. */
@@ -35,5 +42,9 @@ bool st_nearby_covers(const st_nearby *nearby, uint32_t fragment);
  * false: an index is damaged, and covers nothing from now on; or they are too many. Then what was appended is void. */
 sluice_status st_nearby_gather(st_nearby *nearby, st_adjacency_direction direction, const uint64_t *hashes,
                                uint64_t count, st_nearby_edges *edges, bool *ret_all, sluice_error *err);
+/* Appends the keys at the far ends of the living edges of covered fragments at one node, where hashes are exact at both
+ * ends: what st_nearby_gather would name, but nothing is said of where the edges stand. *ret_all as there. */
+sluice_status st_nearby_far_words(st_nearby *nearby, st_adjacency_direction direction, uint64_t hash,
+                                  st_nearby_words *words, bool *ret_all, sluice_error *err);
 
 #endif

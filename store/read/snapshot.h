@@ -115,6 +115,11 @@ sluice_status st_table_each_match(st_table_reader *reader, st_run_use use, uint3
                                   const st_column *const *columns, uint32_t count, uint64_t row, st_match_fn *each,
                                   void *context, sluice_error *err);
 
+/* The same in fragment i alone; *stop is as `each` left it. */
+sluice_status st_table_match_in(st_table_reader *reader, uint32_t i, st_run_use use, uint32_t unique,
+                                const st_column *const *columns, uint32_t count, uint64_t row, st_match_fn *each,
+                                void *context, bool *stop, sluice_error *err);
+
 /* The id of the row at `position` of a fragment. */
 sluice_status st_reader_row_id(st_table_reader *reader, uint32_t fragment, uint64_t position, uint64_t *ret_row,
                                sluice_error *err);
