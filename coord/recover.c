@@ -267,6 +267,19 @@ static sluice_status on_ref(void *context, const char *name, uint64_t incarnatio
     return status;
 }
 
+static sluice_status change_nothing(void *context, st_control *control, sluice_error *err)
+{
+    (void)context, (void)control, (void)err;
+    return SLUICE_OK;
+}
+
+/* FULL: likewise names of branches that came or went, and the end of control/. */
+static sluice_status settle_names(const recovery_state *recovery, sluice_error *err)
+{
+    PF_TRY(st_refs_sync(recovery->graph, err));
+    return st_control_update(recovery->graph, change_nothing, NULL, recovery->how.deadline, err);
+}
+
 sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_overlap *overlap, co_recovered_fn *each,
                                void *context, pf_deadline deadline, sluice_error *err)
 {
@@ -282,8 +295,10 @@ sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_o
     for (uint32_t i = 0; i < CO_SLOTS; i++)
         if (used[i])
             PF_GOTO(status, done, recover_slot(&recovery, i, err));
-    if (mode == CO_RECOVER_FULL)
+    if (mode == CO_RECOVER_FULL) {
         PF_GOTO(status, done, st_ref_list(graph, on_ref, &recovery, err));
+        PF_GOTO(status, done, settle_names(&recovery, err));
+    }
     PF_GOTO(status, done, each_quarantined(graph, recovery.intents, on_quarantined, &recovery, err));
     if (recovery.blocked && changes)
         status = refuse(&recovery.blocker, err);

@@ -181,7 +181,7 @@ static sluice_status keep_lineage(st_graph *graph, const co_retention *plan, con
     st_log *log = NULL;
     PF_TRY(st_graph_log(graph, incarnation, &log, err));
     bool limited = limits->keep || limits->age_given;
-    uint64_t top = st_log_end(log).number;
+    uint64_t top = co_settled_end(log);
     limit_walk walk = {.limits = limits,
                        .cutoff = pf_wall_us() - limits->age_us,
                        .left = limits->keep ? limits->keep : 1, /* the head stays */
@@ -214,7 +214,7 @@ static sluice_status keep_reaches(st_graph *graph, const co_retention *plan, uin
     st_history history = {0};
     sluice_status status;
     PF_TRY(st_graph_log(graph, incarnation, &log, err));
-    PF_GOTO(status, done, st_view_load(graph, log, true, &view, err));
+    PF_GOTO(status, done, co_settled_view(graph, log, &view, err));
     PF_GOTO(status, done, st_history_of(graph, view, &history, err));
     for (uint32_t i = 0; i < history.count; i++)
         PF_GOTO(status, done, keep_place(plan, history.items[i].incarnation, history.items[i].generation, err));
@@ -251,7 +251,7 @@ static sluice_status add_log(st_graph *graph, co_retention *plan, uint64_t incar
         plan->room = room;
     }
     co_kept *kept = &plan->logs[plan->count++];
-    *kept = (co_kept){.incarnation = incarnation, .first = st_log_first(log), .end = st_log_end(log).number};
+    *kept = (co_kept){.incarnation = incarnation, .first = st_log_first(log), .end = co_settled_end(log)};
     if (floor < UINT64_MAX && floor > kept->end + 1)
         floor = kept->end + 1; /* what does not stand yet is never let go of */
     return floor < UINT64_MAX ? keep(kept, floor, UINT64_MAX, err) : SLUICE_OK;

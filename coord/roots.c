@@ -1,5 +1,7 @@
 /*
- * Finding the roots (coord/roots.h). Reads only.
+ * Finding the roots (coord/roots.h). Changes nothing; whoever may write makes durable what it finds, since he relies on
+ * what is not there: a name that went, with a process that died before that was synced, would come back with the next
+ * loss of power, to what has been collected since.
  *
  * Order: intents, refs, pins, checkpoints (who makes one holds a pin until it stands). Who makes a ref retires the
  * intent after that; a reader pins, then looks at the ref again, so one whose branch had no ref when they were listed
@@ -7,6 +9,7 @@
  */
 #include "coord/roots.h"
 #include "coord/recovery.h"
+#include "coord/write.h"
 #include "platform/check.h"
 #include "store/state/ancestry.h"
 #include <stdio.h>
@@ -31,6 +34,20 @@ bool co_roots_have(const co_roots *roots, uint64_t incarnation)
 bool co_roots_may_be_half_made(const co_roots *roots, uint32_t which)
 {
     return which >= roots->made && which < roots->made_end;
+}
+
+uint64_t co_settled_end(const st_log *log)
+{
+    st_log_position end = st_log_end(log);
+    return end.number < end.acknowledged ? end.number : end.acknowledged;
+}
+
+sluice_status co_settled_view(st_graph *graph, st_log *log, st_view **ret_view, sluice_error *err)
+{
+    PF_TRY(st_log_refresh(log, err));
+    uint64_t settled = co_settled_end(log);
+    return settled == st_log_end(log).number ? st_view_load(graph, log, false, ret_view, err)
+                                             : st_view_load_kept(graph, log, settled, ret_view, err);
 }
 
 static sluice_status add(co_roots *roots, uint64_t incarnation, sluice_error *err)
@@ -111,7 +128,7 @@ static sluice_status add_merged(st_graph *graph, st_log *log, co_roots *roots, s
     st_reach *reaches = NULL;
     uint32_t count = 0;
     sluice_status status;
-    PF_GOTO(status, done, st_view_load(graph, log, true, &view, err));
+    PF_GOTO(status, done, co_settled_view(graph, log, &view, err));
     if (view->merge == 0)
         goto done;
     PF_GOTO(status, done, st_history_of(graph, view, &history, err));
@@ -152,12 +169,20 @@ static sluice_status add_parents(st_graph *graph, co_roots *roots, sluice_error 
     return SLUICE_OK;
 }
 
+static sluice_status on_control(void *context, st_control *control, sluice_error *err)
+{
+    for (uint32_t i = 0; i < control->checkpoint_count; i++)
+        PF_TRY(add(context, control->checkpoints[i].incarnation, err));
+    return SLUICE_OK;
+}
+
 static sluice_status add_checkpoints(st_graph *graph, co_roots *roots, sluice_error *err)
 {
     st_control control = {0};
-    sluice_status status = st_control_read(graph, &control, err);
-    for (uint32_t i = 0; i < control.checkpoint_count && status == SLUICE_OK; i++)
-        status = add(roots, control.checkpoints[i].incarnation, err);
+    if (st_graph_access(graph) == PF_WRITE) /* no change, but what it sees is settled */
+        return st_control_update(graph, on_control, roots, pf_deadline_in_ms(CO_WAIT_MS), err);
+    PF_TRY(st_control_read(graph, &control, err));
+    sluice_status status = on_control(roots, &control, err);
     st_control_free(&control);
     return status;
 }
@@ -168,6 +193,8 @@ static sluice_status collect(st_graph *graph, co_roots *roots, co_roots *intents
     bool unknown = false;
     PF_TRY(co_recovery_scopes(graph, on_scope, intents, &unknown, err));
     PF_TRY(st_ref_list(graph, on_ref, roots, err));
+    if (st_graph_access(graph) == PF_WRITE)
+        PF_TRY(st_refs_sync(graph, err));
     roots->made = roots->count;
     for (uint32_t i = 0; i < intents->count; i++)
         PF_TRY(add(roots, intents->incarnations[i], err));

@@ -10,7 +10,7 @@
 #ifndef COORD_ROOTS_H
 #define COORD_ROOTS_H
 
-#include "store/graph/graph.h"
+#include "store/state/state.h"
 
 typedef struct co_roots {
     uint64_t *incarnations; /* each once */
@@ -23,5 +23,12 @@ sluice_status co_roots_find(st_graph *graph, co_roots *ret_roots, sluice_error *
 /* Then what is missing of it is not damage. */
 bool co_roots_may_be_half_made(const co_roots *roots, uint32_t which);
 bool co_roots_have(const co_roots *roots, uint64_t incarnation);
+/* The newest generation of a refreshed log that a power loss cannot take any more. What lets go of something counts
+ * from there: a head that its publisher has not lived to sync may be gone tomorrow, and then what stood before it is
+ * needed.
+ */
+uint64_t co_settled_end(const st_log *log);
+/* The state there. */
+sluice_status co_settled_view(st_graph *graph, st_log *log, st_view **ret_view, sluice_error *err);
 
 #endif

@@ -86,10 +86,14 @@ void pf_sim_power_loss(pf_sim_disk *disk, pf_sim_loss loss);
  *
  * Names: every permitted subset of the unsynced changes. Contents: each version of each unsynced page, each size of
  * each file; tearing inside a page is left to the seeds. The number is the product of all choices, so callers bound
- * their loop. `cut`: a state had more choices than fit, and the last ones kept everything. */
-#define PF_SIM_CHOICES_MAX 64u
+ * their loop. `cut`: a state had more choices than fit, and the last ones kept everything.
+ *
+ * Who wants some of them only gives the first `count` digits with their options, as an earlier call on the same disk
+ * left them; of what comes behind, everything is lost, or kept when `keeps`. */
+#define PF_SIM_CHOICES_MAX 192u
 typedef struct pf_sim_choices {
     unsigned count, made;
+    bool keeps;
     bool cut;
     uint16_t digits[PF_SIM_CHOICES_MAX], options[PF_SIM_CHOICES_MAX];
 } pf_sim_choices;

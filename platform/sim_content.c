@@ -30,6 +30,12 @@ void pf_sim_page_drop(sim_page *page)
         free(page);
 }
 
+bool pf_sim_page_is_zeros(const sim_page *page)
+{
+    return page == NULL || page == &zero_page ||
+           (page->bytes[0] == 0 && memcmp(page->bytes, page->bytes + 1, SIM_PAGE - 1) == 0);
+}
+
 static sim_page *page_hold(sim_page *page)
 {
     if (page != NULL && page != &zero_page)
@@ -333,6 +339,9 @@ static void lose_page(pf_sim_disk *disk, sim_inode *inode, const sim_page_write 
     bool torn = writes[count - 1].serial == disk->serial;
     size_t upto = 0;
 
+    if (disk->choices != NULL && count == 1 && pf_sim_page_is_zeros(writes[0].content) &&
+        pf_sim_page_is_zeros(inode->durable[writes[0].page]))
+        return; /* zeros over zeros: no choice */
     for (unsigned s = 0; s < SIM_SECTORS; s++) {
         if (s == 0 || by_sector)
             upto = kept_up_to(disk, count, loss, keep, torn);

@@ -240,7 +240,7 @@ unsigned pf_sim_choose(pf_sim_disk *disk, size_t options)
     choices->made++;
     if (at == choices->count) {
         choices->options[at] = (uint16_t)options;
-        choices->digits[at] = 0;
+        choices->digits[at] = choices->keeps ? (uint16_t)(options - 1) : 0;
         choices->count++;
     }
     PF_ALWAYS(choices->options[at] == options); /* the same disk again */
@@ -336,15 +336,17 @@ static uint64_t mix(uint64_t digest, const void *bytes, size_t length)
     return pf_xxh64_of(pair, sizeof pair);
 }
 
+/* Pages of zeros count by where what differs from them lies, so that a hole costs nothing. */
 static uint64_t mix_file(uint64_t digest, const sim_inode *inode)
 {
-    static const uint8_t zeros[SIM_PAGE];
-
     digest = mix(digest, &inode->size, sizeof inode->size);
     for (uint64_t at = 0; at < inode->size; at += SIM_PAGE) {
         const sim_page *page = inode->cached[at / SIM_PAGE];
         size_t length = inode->size - at < SIM_PAGE ? (size_t)(inode->size - at) : SIM_PAGE;
-        digest = mix(digest, page != NULL ? page->bytes : zeros, length);
+        if (pf_sim_page_is_zeros(page))
+            continue;
+        digest = mix(digest, &at, sizeof at);
+        digest = mix(digest, page->bytes, length);
     }
     return digest;
 }

@@ -140,7 +140,8 @@ void pf_sim_disk_hold(pf_sim_disk *disk);
 
 /* ---- sim_content.c ---- */
 
-void pf_sim_page_drop(sim_page *page); /* NULL allowed */
+void pf_sim_page_drop(sim_page *page);           /* NULL allowed */
+bool pf_sim_page_is_zeros(const sim_page *page); /* a hole, too */
 /* Writes, page by page, as far as there is space: false with *ret_written short when there was none. */
 bool pf_sim_content_write(pf_sim_disk *disk, uint32_t slot, uint64_t offset, const void *bytes, size_t length,
                           uint64_t serial, uint64_t *ret_written);

@@ -106,6 +106,8 @@ sluice_status st_ref_remove(st_graph *graph, const char *name, uint64_t incarnat
 /* An unreadable ref is listed with name NULL and incarnation 0, one that vanishes meanwhile not at all. */
 typedef sluice_status st_ref_fn(void *context, const char *name, uint64_t incarnation, sluice_error *err);
 sluice_status st_ref_list(st_graph *graph, st_ref_fn *each, void *context, sluice_error *err);
+/* Makes durable which names there are, and which went. */
+sluice_status st_refs_sync(st_graph *graph, sluice_error *err);
 bool st_branch_name_is_valid(const char *name, size_t length);
 /* "branches/<incarnation>" into a buffer of at least 64 bytes. */
 void st_branch_folder(uint64_t incarnation, char *ret_path);

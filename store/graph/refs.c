@@ -188,6 +188,11 @@ sluice_status st_ref_read(st_graph *graph, const char *name, uint64_t *ret_incar
     return status == SLUICE_OK ? make_durable(graph, *ret_incarnation, err) : status;
 }
 
+sluice_status st_refs_sync(st_graph *graph, sluice_error *err)
+{
+    return pf_sync_dir(graph->volume, ST_REFS_FOLDER, err);
+}
+
 static bool holds_incarnation(st_graph *graph, const char *file_name, uint64_t incarnation)
 {
     char *inner = NULL;
