@@ -1,327 +1,149 @@
 /*
- * Run files, format run/1, all numbers little-endian (docs/format.md has the same byte by byte):
+ * Reading runs, format run/2 and run/1 (docs/format.md has both byte by byte). Version 2:
  *
- *   0       header, 64 bytes: magic, u32 version, u32 entry size, u64 table, u64 entries, zeros
- *   64      entries of 16 bytes: u64 hash, u64 position; ascending by both
+ *   0       header, 64 bytes: magic, u32 version, u32 entries of a packet, u64 table, u64 entries, zeros
+ *   64      packets of 256 entries, the last one of what is left (run_packet.h)
  *   F       filter, at the next multiple of 64: split-block bloom blocks of 32 bytes, chosen by the hash's high half
- *   E       footer, at the next multiple of 64: the struct `footer` below, then XXH3-128 (low, high) of each 64 KiB of
- * [0, E), then the hash of the first entry of each block that has entries, then u64 footer length and the end magic
+ *   E       footer, at the next multiple of 64: run_footer, then XXH3-128 (low, high) of each 64 KiB of [0, E), then
+ *           the first hash of each packet, then where each begins and the last one ends (u32, by 8 bytes), then u64
+ *           footer length and the end magic
+ *
+ * In version 1 entries are pairs of 16 bytes, and what a packet is here is there a block of 64 KiB.
  *
  * The footer is bound by its SHA-256, which the edit holds, and binds everything else. Blocks are checked on first
- * touch, in touch(), the only way to the bytes of a block. Fences let a seek touch one block.
+ * touch, in touch(), the only way to the bytes of a block. Fences let a seek touch one packet.
  */
-#include "store/fragment/run.h"
-
 #include "platform/check.h"
-#include "store/fragment/blocks.h"
+#include "store/fragment/run_impl.h"
+#include "store/fragment/run_packet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION     1u
-#define HEADER      64u
-#define BLOCK       ST_BLOCK
-#define ENTRY       ((uint64_t)sizeof(st_run_entry))
-#define ENTRIES_MAX ((uint64_t)1 << 32) /* so that filter_block_of does not overflow */
-#define TAIL        16u
-
-static const char magic[8] = "SLUICEK1", footer_magic[8] = "SLUICEKF", end_magic[8] = "SLUICEKE";
-
-#define FILTER_BITS_PER_HASH 10u
-#define FILTER_WORDS         8u
-#define FILTER_BLOCK         32u
-
-typedef struct footer {
-    uint8_t magic[8];
-    uint32_t version, block_size;
-    uint64_t table, entries;
-    uint64_t filter_offset, filter_blocks;
-    uint64_t end; /* E: where the footer begins */
-    uint64_t blocks, fences;
-    uint64_t last_hash; /* 0 without entries */
-} footer;
-_Static_assert(sizeof(footer) == 80, "the footer's layout is the format");
-
 struct st_run {
     pf_map map;
-    footer footer;
+    run_footer footer;
+    uint64_t footer_size;
     const uint8_t *digests; /* of the blocks, in the map (unaligned reads) */
     uint64_t *fences;
-    uint8_t *checked; /* a byte per block */
+    uint32_t *offsets; /* of packets; NULL: version 1 */
+    uint8_t *checked;  /* a byte per block */
     char path[ST_PATH_MAX];
 };
 
-/* ---- the filter: one cache line per look-up ---- */
+/* ---- where entries are: in packets, or in blocks of version 1 ---- */
 
-static const uint32_t salts[FILTER_WORDS] = {0x47B6137Bu, 0x44974D91u, 0x8824AD5Bu, 0xA2B7289Du,
-                                             0x705495C7u, 0x2DF1424Bu, 0x9EFC4947u, 0x5C6BFB31u};
-
-static inline uint64_t filter_block_of(uint64_t hash, uint64_t blocks)
+static uint64_t first_entry_of(const st_run *run, uint64_t part)
 {
-    return ((hash >> 32) * blocks) >> 32;
+    if (run->offsets)
+        return part * ST_RUN_PACKET;
+    return part ? (part * ST_BLOCK - RUN_HEADER) / RUN_PLAIN_ENTRY : 0;
 }
 
-static inline void filter_add(uint32_t block[FILTER_WORDS], uint64_t hash)
+static uint64_t end_of(const st_run *run, uint64_t part)
 {
-    for (unsigned i = 0; i < FILTER_WORDS; i++)
-        block[i] |= 1u << (((uint32_t)hash * salts[i]) >> 27);
+    uint64_t end = first_entry_of(run, part + 1);
+    return end < run->footer.entries ? end : run->footer.entries;
 }
 
-static inline bool filter_has(const uint32_t block[FILTER_WORDS], uint64_t hash)
+static uint64_t part_of(const st_run *run, uint64_t index)
 {
-    uint32_t missing = 0;
-    for (unsigned i = 0; i < FILTER_WORDS; i++)
-        missing |= ~block[i] & (1u << (((uint32_t)hash * salts[i]) >> 27));
-    return missing == 0;
+    return run->offsets ? index / ST_RUN_PACKET : (RUN_HEADER + index * RUN_PLAIN_ENTRY) / ST_BLOCK;
 }
 
-/* ---- writing ---- */
-
-static uint64_t first_entry_of(uint64_t block)
+static uint64_t entries_end(const st_run *run)
 {
-    return block ? (block * BLOCK - HEADER) / ENTRY : 0;
-}
-
-/* Where everything lies, from the number of entries and of filter blocks. */
-static void lay_out(footer *layout, uint64_t table, uint64_t entries, uint64_t filter_blocks)
-{
-    uint64_t entries_end = HEADER + entries * ENTRY;
-    *layout = (footer){.version = VERSION, .block_size = BLOCK, .table = table, .entries = entries};
-    memcpy(layout->magic, footer_magic, sizeof layout->magic);
-    layout->filter_offset = (entries_end + 63) & ~(uint64_t)63;
-    layout->filter_blocks = filter_blocks;
-    layout->end = (layout->filter_offset + filter_blocks * FILTER_BLOCK + 63) & ~(uint64_t)63;
-    layout->blocks = (layout->end + BLOCK - 1) / BLOCK;
-    layout->fences = entries ? (entries_end + BLOCK - 1) / BLOCK : 0;
-}
-
-/* How many blocks the filter of so many different hashes has. */
-static uint64_t filter_blocks_for(uint64_t distinct)
-{
-    uint64_t bits = distinct * FILTER_BITS_PER_HASH, per_block = (uint64_t)FILTER_BLOCK * 8;
-    return (bits + per_block - 1) / per_block;
-}
-
-/* First time through: how many hashes there are, and the last one. */
-static sluice_status survey(const st_run_source *source, uint64_t count, uint64_t *ret_distinct, uint64_t *ret_last,
-                            sluice_error *err)
-{
-    const st_run_entry *entries;
-    uint64_t here, seen = 0, distinct = 0, last = 0;
-
-    PF_TRY(source->rewind(source->context, err));
-    for (;;) {
-        PF_TRY(source->next(source->context, &entries, &here, err));
-        if (here == 0)
-            break;
-        distinct += seen == 0 || entries[0].hash != last;
-        for (uint64_t i = 1; i < here; i++)
-            distinct += entries[i].hash != entries[i - 1].hash;
-        last = entries[here - 1].hash;
-        seen += here;
-    }
-    if (seen != count)
-        return pf_fail(err, SLUICE_INTERNAL, "a run was to have %llu entries and has %llu", (unsigned long long)count,
-                       (unsigned long long)seen);
-    *ret_distinct = distinct;
-    *ret_last = last;
-    return SLUICE_OK;
-}
-
-/* What is gathered while the entries and the blocks go by. */
-typedef struct writing {
-    st_output output;
-    footer layout;
-    uint8_t *digests; /* room for all blocks */
-    uint64_t blocks;
-    uint64_t *fences;
-    uint32_t *filter;
-} writing;
-
-static void digest_blocks(void *context, const uint8_t *bytes, size_t length)
-{
-    writing *w = context;
-    w->blocks += st_blocks_digest(bytes, length, w->digests + ST_BLOCK_DIGEST * w->blocks);
-}
-
-/* Second time through: to the file, the filter and the fences. */
-static sluice_status write_entries(writing *w, const st_run_source *source, sluice_error *err)
-{
-    const st_run_entry *entries;
-    uint64_t here, at = 0, fence = 0;
-
-    PF_TRY(source->rewind(source->context, err));
-    for (;; at += here) {
-        PF_TRY(source->next(source->context, &entries, &here, err));
-        if (here == 0)
-            break;
-        PF_ALWAYS(here <= w->layout.entries - at);
-        for (; fence < w->layout.fences && first_entry_of(fence) < at + here; fence++)
-            w->fences[fence] = entries[first_entry_of(fence) - at].hash;
-        for (uint64_t i = 0; i < here; i++)
-            filter_add(w->filter + FILTER_WORDS * filter_block_of(entries[i].hash, w->layout.filter_blocks),
-                       entries[i].hash);
-        PF_TRY(st_output_append(&w->output, entries, here * ENTRY, err));
-    }
-    PF_ALWAYS(at == w->layout.entries && fence == w->layout.fences);
-    return SLUICE_OK;
-}
-
-static sluice_status write_blocks(writing *w, const st_run_source *source, sluice_error *err)
-{
-    uint8_t header[HEADER] = {0};
-
-    memcpy(header, magic, sizeof magic);
-    st_put_u32(header + 8, VERSION);
-    st_put_u32(header + 12, (uint32_t)ENTRY);
-    st_put_u64(header + 16, w->layout.table);
-    st_put_u64(header + 24, w->layout.entries);
-    PF_TRY(st_output_append(&w->output, header, sizeof header, err));
-    PF_TRY(write_entries(w, source, err));
-    PF_TRY(st_output_align(&w->output, 64, err));
-    PF_TRY(st_output_append(&w->output, w->filter, w->layout.filter_blocks * FILTER_BLOCK, err));
-    PF_TRY(st_output_align(&w->output, 64, err));
-    return st_output_flush(&w->output, err);
-}
-
-static sluice_status write_footer(writing *w, pf_sha256 *ret_digest, sluice_error *err)
-{
-    pf_buffer bytes = {0};
-    sluice_status status;
-    uint8_t word[8];
-
-    PF_GOTO(status, done, pf_buffer_append(&bytes, &w->layout, sizeof w->layout, err));
-    PF_GOTO(status, done, pf_buffer_append(&bytes, w->digests, 16 * w->layout.blocks, err));
-    for (uint64_t i = 0; i < w->layout.fences; i++) {
-        st_put_u64(word, w->fences[i]);
-        PF_GOTO(status, done, pf_buffer_append(&bytes, word, sizeof word, err));
-    }
-    st_put_u64(word, bytes.length + TAIL);
-    PF_GOTO(status, done, pf_buffer_append(&bytes, word, sizeof word, err));
-    PF_GOTO(status, done, pf_buffer_append(&bytes, end_magic, sizeof end_magic, err));
-    *ret_digest = pf_sha256_of(bytes.data, bytes.length);
-    status = st_output_append(&w->output, bytes.data, bytes.length, err);
-done:
-    pf_buffer_free(&bytes);
-    return status;
-}
-
-sluice_status st_run_write_sorted(pf_volume *volume, uint64_t table, const char *name, const st_run_source *source,
-                                  uint64_t count, st_run_info *ret_info, sluice_error *err)
-{
-    char path[ST_PATH_MAX];
-    sluice_status status;
-    writing w = {0};
-    st_run_info info = {.entries = count};
-    uint64_t distinct = 0, last = 0;
-
-    if (count > ENTRIES_MAX)
-        return pf_fail(err, SLUICE_RESOURCE_LIMIT, "a run would have %llu entries", (unsigned long long)count);
-    if (strlen(name) >= sizeof info.name)
-        return pf_fail(err, SLUICE_INTERNAL, "the name of a run is too long");
-    PF_TRY(st_sealed_path(table, "keys", name, path, err));
-    PF_TRY(survey(source, count, &distinct, &last, err));
-    lay_out(&w.layout, table, count, filter_blocks_for(distinct));
-    w.layout.last_hash = last;
-    w.filter = calloc(w.layout.filter_blocks + 1, FILTER_BLOCK);
-    w.digests = malloc(16 * w.layout.blocks);
-    w.fences = malloc(8 * w.layout.fences + 8);
-    if (!w.filter || !w.digests || !w.fences) {
-        status = pf_fail_memory(err);
-        goto done;
-    }
-    PF_GOTO(status, done, st_output_create(volume, path, &w.output, err));
-    w.output.see = digest_blocks;
-    w.output.context = &w;
-    PF_GOTO(status, done, write_blocks(&w, source, err));
-    w.output.see = NULL;
-    PF_ASSERT(w.blocks == w.layout.blocks && st_output_offset(&w.output) == w.layout.end);
-    PF_GOTO(status, done, write_footer(&w, &info.footer, err));
-    PF_GOTO(status, done, st_output_finish(&w.output, &info.bytes, err));
-    memcpy(info.name, name, strlen(name) + 1); /* which may be that of *ret_info */
-    *ret_info = info;
-done:
-    st_output_abandon(&w.output);
-    free(w.filter);
-    free(w.digests);
-    free(w.fences);
-    return status;
-}
-
-typedef struct array_source { /* entries in memory, as one block */
-    const st_run_entry *entries;
-    uint64_t count;
-    bool given;
-} array_source;
-
-static sluice_status rewind_array(void *context, sluice_error *err)
-{
-    (void)err;
-    ((array_source *)context)->given = false;
-    return SLUICE_OK;
-}
-
-static sluice_status next_of_array(void *context, const st_run_entry **ret_entries, uint64_t *ret_count,
-                                   sluice_error *err)
-{
-    array_source *array = context;
-
-    (void)err;
-    *ret_entries = array->entries;
-    *ret_count = array->given ? 0 : array->count;
-    array->given = true;
-    return SLUICE_OK;
-}
-
-sluice_status st_run_write(pf_volume *volume, uint64_t table, const char *name, st_run_entry *entries, uint64_t count,
-                           st_run_info *ret_info, sluice_error *err)
-{
-    array_source array = {.entries = entries, .count = count};
-    st_run_source source = {.context = &array, .rewind = rewind_array, .next = next_of_array};
-
-    PF_TRY(st_run_sort(entries, count, err));
-    return st_run_write_sorted(volume, table, name, &source, count, ret_info, err);
+    return run->offsets ? (uint64_t)run->offsets[run->footer.fences] * RUN_OFFSET_UNIT
+                        : RUN_HEADER + run->footer.entries * RUN_PLAIN_ENTRY;
 }
 
 /* ---- opening ---- */
 
-/* Finds, bounds and authenticates the footer: sets footer, digests, fences. */
+static sluice_status contradicts(const st_run *run, sluice_error *err)
+{
+    return st_sealed_damaged(err, run->path, "its footer contradicts itself or the edit");
+}
+
+/* Packets follow each other without gaps, up to the filter. */
+static sluice_status read_offsets(st_run *run, const uint8_t *bytes, sluice_error *err)
+{
+    uint64_t fences = run->footer.fences;
+
+    run->offsets = malloc(4 * fences + 4);
+    if (!run->offsets)
+        return pf_fail_memory(err);
+    memcpy(run->offsets, bytes, 4 * fences + 4);
+    bool right = run->offsets[0] == RUN_HEADER / RUN_OFFSET_UNIT;
+    for (uint64_t i = 0; i < fences; i++)
+        right &= run->offsets[i] < run->offsets[i + 1];
+    return right ? SLUICE_OK : contradicts(run, err);
+}
+
+/* Everything follows from a few numbers, which are small enough not to overflow. */
+static sluice_status read_layout(st_run *run, uint64_t table, uint64_t length, sluice_error *err)
+{
+    const run_footer *footer = &run->footer;
+    uint64_t size = run->map.length;
+    run_footer expected = *footer;
+    bool packed = footer->version == RUN_VERSION;
+
+    if (footer->entries > RUN_ENTRIES_MAX || footer->filter_blocks > RUN_ENTRIES_MAX || footer->position_bits > 64)
+        return st_sealed_damaged(err, run->path, "its counts are impossible");
+    expected.block_size = ST_BLOCK;
+    expected.table = table;
+    if (packed)
+        expected.fences = (footer->entries + ST_RUN_PACKET - 1) / ST_RUN_PACKET;
+    else
+        expected.fences = footer->entries ? part_of(run, footer->entries - 1) + 1 : 0;
+    if (footer->fences != expected.fences || footer->blocks > size / ST_BLOCK + 1 ||
+        length != run->footer_size + ST_BLOCK_DIGEST * footer->blocks + 8 * footer->fences +
+                      (packed ? 4 * (footer->fences + 1) : 0) + RUN_TAIL)
+        return contradicts(run, err);
+    run->digests = run->map.data + size - length + run->footer_size;
+    const uint8_t *fences = run->digests + ST_BLOCK_DIGEST * footer->blocks;
+    if (packed)
+        PF_TRY(read_offsets(run, fences + 8 * footer->fences, err));
+    run_lay_out(&expected, entries_end(run), footer->filter_blocks);
+    if (memcmp(&expected, footer, sizeof expected) != 0 || footer->end != size - length ||
+        (footer->entries && !footer->filter_blocks))
+        return contradicts(run, err);
+    run->fences = malloc(8 * footer->fences + 8);
+    run->checked = calloc(footer->blocks, 1);
+    if (!run->fences || !run->checked)
+        return pf_fail_memory(err);
+    memcpy(run->fences, fences, 8 * footer->fences);
+    return SLUICE_OK;
+}
+
+/* Finds, bounds and authenticates the footer. */
 static sluice_status read_footer(st_run *run, uint64_t table, const st_run_info *info, sluice_error *err)
 {
     const uint8_t *data = run->map.data;
     uint64_t size = run->map.length;
-    footer expected;
 
-    if (size < sizeof(footer) + TAIL || memcmp(data + size - 8, end_magic, 8) != 0)
+    if (size < RUN_FOOTER_PLAIN + RUN_TAIL || memcmp(data + size - 8, RUN_END_MAGIC, 8) != 0)
         return st_sealed_damaged(err, run->path, "it has no footer");
-    uint64_t length = st_get_u64(data + size - TAIL);
-    if (length < sizeof(footer) + TAIL || length > size)
+    uint64_t length = st_get_u64(data + size - RUN_TAIL);
+    if (length < RUN_FOOTER_PLAIN + RUN_TAIL || length > size)
         return st_sealed_damaged(err, run->path, "its footer has no valid length");
     const uint8_t *bytes = data + size - length;
     pf_sha256 digest = pf_sha256_of(bytes, length);
     if (!pf_sha256_equal(&digest, &info->footer))
         return st_sealed_damaged(err, run->path, "its footer is not the one that was written");
-    memcpy(&run->footer, bytes, sizeof run->footer);
-    if (memcmp(run->footer.magic, footer_magic, 8) != 0)
+    memcpy(&run->footer, bytes, RUN_FOOTER_PLAIN);
+    if (memcmp(run->footer.magic, RUN_FOOTER_MAGIC, 8) != 0)
         return st_sealed_damaged(err, run->path, "its footer is none");
-    if (run->footer.version != VERSION)
+    if (run->footer.version != RUN_VERSION && run->footer.version != RUN_VERSION_PLAIN)
         return pf_fail(err, SLUICE_UNSUPPORTED_FORMAT, "%s has format version %u", run->path, run->footer.version);
-    /* Everything else follows from a few numbers, which are small enough not to overflow. */
-    if (run->footer.entries > ENTRIES_MAX || run->footer.filter_blocks > ENTRIES_MAX)
-        return st_sealed_damaged(err, run->path, "its counts are impossible");
-    lay_out(&expected, table, run->footer.entries, run->footer.filter_blocks);
-    expected.last_hash = run->footer.last_hash;
-    if (memcmp(&expected, &run->footer, sizeof expected) != 0 || run->footer.end != size - length ||
-        run->footer.entries != info->entries || (run->footer.entries && !run->footer.filter_blocks) ||
-        length != sizeof(footer) + 16 * expected.blocks + 8 * expected.fences + TAIL)
-        return st_sealed_damaged(err, run->path, "its footer contradicts itself or the edit");
-    run->digests = bytes + sizeof(footer);
-    run->fences = malloc(8 * expected.fences + 8);
-    run->checked = calloc(expected.blocks, 1);
-    if (!run->fences || !run->checked)
-        return pf_fail_memory(err);
-    memcpy(run->fences, run->digests + 16 * expected.blocks, 8 * expected.fences);
-    return SLUICE_OK;
+    run->footer_size = RUN_FOOTER_PLAIN;
+    if (run->footer.version == RUN_VERSION) {
+        if (length < sizeof run->footer + RUN_TAIL)
+            return contradicts(run, err);
+        run->footer_size = sizeof run->footer;
+        run->footer.position_bits = st_get_u64(bytes + RUN_FOOTER_PLAIN);
+    }
+    PF_TRY(read_layout(run, table, length, err));
+    return run->footer.entries == info->entries ? SLUICE_OK : contradicts(run, err);
 }
 
 sluice_status st_run_open(pf_volume *volume, uint64_t table, const st_run_info *info, st_run **ret_run,
@@ -349,6 +171,7 @@ void st_run_close(st_run *run)
         return;
     pf_unmap(&run->map);
     free(run->fences);
+    free(run->offsets);
     free(run->checked);
     free(run);
 }
@@ -374,20 +197,24 @@ static inline sluice_status touch(st_run *run, uint64_t block, sluice_error *err
     return run->checked[block] ? SLUICE_OK : check_block(run, block, err);
 }
 
+/* Of version 1. */
 static inline const st_run_entry *entry_at(const st_run *run, uint64_t index)
 {
-    return (const st_run_entry *)(const void *)(run->map.data + HEADER) + index;
+    return (const st_run_entry *)(const void *)(run->map.data + RUN_HEADER) + index;
 }
 
-static inline uint64_t block_of(uint64_t index)
+/* Checks the blocks of a packet, and that it is one. */
+static sluice_status open_packet(st_run *run, uint64_t number, st_packet *ret_packet, sluice_error *err)
 {
-    return (HEADER + index * ENTRY) / BLOCK;
-}
+    uint64_t from = (uint64_t)run->offsets[number] * RUN_OFFSET_UNIT;
+    uint64_t to = (uint64_t)run->offsets[number + 1] * RUN_OFFSET_UNIT;
 
-static inline uint64_t end_of_block(const st_run *run, uint64_t block)
-{
-    uint64_t end = first_entry_of(block + 1);
-    return end < run->footer.entries ? end : run->footer.entries;
+    for (uint64_t block = from / ST_BLOCK; block <= (to - 1) / ST_BLOCK; block++)
+        PF_TRY(touch(run, block, err));
+    if (!st_packet_open(run->map.data + from, to - from, (unsigned)(end_of(run, number) - number * ST_RUN_PACKET),
+                        (unsigned)run->footer.position_bits, run->fences[number], ret_packet))
+        return st_sealed_damaged(err, run->path, "packet %llu is none", (unsigned long long)number);
+    return SLUICE_OK;
 }
 
 /* How many fences are below `hash`. Without branches in the loop: their outcome would be anybody's guess. */
@@ -445,18 +272,24 @@ static uint64_t search_block(const st_run *run, uint64_t low, uint64_t high, uin
     return low;
 }
 
-/* The first entry whose hash is at least `hash`: fences choose the block, which is the only one touched. */
+/* The first entry whose hash is at least `hash`: fences choose the packet or block, which is the only one touched. */
 static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index, sluice_error *err)
 {
     uint64_t fence = fences_below(run, hash);
+    st_packet packet;
 
     *ret_index = 0;
     if (fence == 0)
         return SLUICE_OK;
+    if (run->offsets) {
+        PF_TRY(open_packet(run, fence - 1, &packet, err));
+        *ret_index = (fence - 1) * ST_RUN_PACKET + st_packet_seek(&packet, hash);
+        return SLUICE_OK;
+    }
     PF_TRY(touch(run, fence - 1, err));
     uint64_t to = fence < run->footer.fences ? run->fences[fence] : run->footer.last_hash;
     *ret_index =
-        search_block(run, first_entry_of(fence - 1), end_of_block(run, fence - 1), run->fences[fence - 1], to, hash);
+        search_block(run, first_entry_of(run, fence - 1), end_of(run, fence - 1), run->fences[fence - 1], to, hash);
     return SLUICE_OK;
 }
 
@@ -464,7 +297,7 @@ static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index
 static bool end_is_near(const st_run *run, uint64_t from, uint64_t hash, uint64_t *ret_index)
 {
     enum { NEAR = 8 };
-    for (uint64_t i = from; i < run->footer.entries && i < from + NEAR && run->checked[block_of(i)]; i++) {
+    for (uint64_t i = from; i < run->footer.entries && i < from + NEAR && run->checked[part_of(run, i)]; i++) {
         if (entry_at(run, i)->hash > hash) {
             *ret_index = i;
             return true;
@@ -475,25 +308,56 @@ static bool end_is_near(const st_run *run, uint64_t from, uint64_t hash, uint64_
 
 sluice_status st_run_seek(st_run *run, uint64_t low, uint64_t high, st_run_cursor *ret_cursor, sluice_error *err)
 {
-    *ret_cursor = (st_run_cursor){.run = run};
+    ret_cursor->run = run;
+    ret_cursor->next = ret_cursor->end = ret_cursor->from = ret_cursor->to = 0;
     if (low > high || !run->footer.entries || low > run->footer.last_hash || high < run->fences[0])
         return SLUICE_OK;
     PF_TRY(lower_bound(run, low, &ret_cursor->next, err));
     ret_cursor->end = run->footer.entries;
-    if (high < run->footer.last_hash && !end_is_near(run, ret_cursor->next, high, &ret_cursor->end))
+    if (high < run->footer.last_hash && (run->offsets || !end_is_near(run, ret_cursor->next, high, &ret_cursor->end)))
         PF_TRY(lower_bound(run, high + 1, &ret_cursor->end, err));
     if (ret_cursor->end < ret_cursor->next)
         ret_cursor->end = ret_cursor->next;
     return SLUICE_OK;
 }
 
+/* Some entries from `next`, which is not the end, on. */
+static sluice_status look_ahead(st_run_cursor *cursor, const st_run_entry **ret_entries, uint64_t *ret_count,
+                                sluice_error *err)
+{
+    st_run *run = cursor->run;
+    uint64_t part = part_of(run, cursor->next), end = end_of(run, part);
+    st_packet packet;
+
+    end = end < cursor->end ? end : cursor->end;
+    if (!run->offsets) {
+        PF_TRY(touch(run, part, err));
+        *ret_entries = entry_at(run, cursor->next);
+        *ret_count = end - cursor->next;
+        return SLUICE_OK;
+    }
+    if (cursor->next < cursor->from || cursor->next >= cursor->to) {
+        uint64_t first = cursor->next, begin = part * ST_RUN_PACKET;
+        end = end < first + ST_RUN_AHEAD ? end : first + ST_RUN_AHEAD;
+        PF_TRY(open_packet(run, part, &packet, err));
+        st_packet_unpack(&packet, (unsigned)(first - begin), (unsigned)(end - begin), cursor->entries);
+        cursor->from = first;
+        cursor->to = end;
+    }
+    *ret_entries = cursor->entries + (cursor->next - cursor->from);
+    *ret_count = cursor->to - cursor->next;
+    return SLUICE_OK;
+}
+
 sluice_status st_run_next(st_run_cursor *cursor, const st_run_entry **ret_entry, sluice_error *err)
 {
+    uint64_t count;
+
     *ret_entry = NULL;
     if (cursor->next >= cursor->end)
         return SLUICE_OK;
-    PF_TRY(touch(cursor->run, block_of(cursor->next), err));
-    *ret_entry = entry_at(cursor->run, cursor->next++);
+    PF_TRY(look_ahead(cursor, ret_entry, &count, err));
+    cursor->next++;
     return SLUICE_OK;
 }
 
@@ -504,20 +368,15 @@ sluice_status st_run_next_many(st_run_cursor *cursor, const st_run_entry **ret_e
     *ret_count = 0;
     if (cursor->next >= cursor->end)
         return SLUICE_OK;
-    uint64_t block = block_of(cursor->next), end = end_of_block(cursor->run, block);
-    PF_TRY(touch(cursor->run, block, err));
-    if (end > cursor->end)
-        end = cursor->end;
-    *ret_entries = entry_at(cursor->run, cursor->next);
-    *ret_count = end - cursor->next;
-    cursor->next = end;
+    PF_TRY(look_ahead(cursor, ret_entries, ret_count, err));
+    cursor->next += *ret_count;
     return SLUICE_OK;
 }
 
 static const uint32_t *filter_at(const st_run *run, uint64_t hash, uint64_t *ret_block)
 {
-    uint64_t at = run->footer.filter_offset + filter_block_of(hash, run->footer.filter_blocks) * FILTER_BLOCK;
-    *ret_block = at / BLOCK;
+    uint64_t at = run->footer.filter_offset + run_filter_block_of(hash, run->footer.filter_blocks) * RUN_FILTER_BLOCK;
+    *ret_block = at / ST_BLOCK;
     return (const uint32_t *)(const void *)(run->map.data + at);
 }
 
@@ -530,7 +389,7 @@ sluice_status st_run_may_contain(st_run *run, uint64_t hash, bool *ret_may, slui
         return SLUICE_OK;
     const uint32_t *filter = filter_at(run, hash, &block);
     PF_TRY(touch(run, block, err));
-    *ret_may = filter_has(filter, hash);
+    *ret_may = run_filter_has(filter, hash);
     return SLUICE_OK;
 }
 
@@ -539,43 +398,72 @@ sluice_status st_run_may_contain(st_run *run, uint64_t hash, bool *ret_may, slui
 static sluice_status verify_header(const st_run *run, sluice_error *err)
 {
     const uint8_t *header = run->map.data;
-    if (memcmp(header, magic, sizeof magic) != 0 || st_get_u32(header + 8) != VERSION ||
-        st_get_u32(header + 12) != ENTRY || st_get_u64(header + 16) != run->footer.table ||
-        st_get_u64(header + 24) != run->footer.entries || !st_all_zero(header + 32, HEADER - 32))
+    if (memcmp(header, RUN_MAGIC, 8) != 0 || st_get_u32(header + 8) != run->footer.version ||
+        st_get_u32(header + 12) != (run->offsets ? ST_RUN_PACKET : RUN_PLAIN_ENTRY) ||
+        st_get_u64(header + 16) != run->footer.table || st_get_u64(header + 24) != run->footer.entries ||
+        !st_all_zero(header + 32, RUN_HEADER - 32))
         return st_sealed_damaged(err, run->path, "its header contradicts its footer");
     return SLUICE_OK;
 }
 
-static sluice_status verify_entries(const st_run *run, sluice_error *err)
+static sluice_status verify_packets(st_run *run, sluice_error *err)
 {
-    uint64_t count = run->footer.entries, block;
+    uint64_t bits = 0;
 
-    for (uint64_t i = 0; i < count; i++) {
-        const st_run_entry *entry = entry_at(run, i), *before = entry - 1;
-        if (i && (before->hash > entry->hash || (before->hash == entry->hash && before->position >= entry->position)))
-            return st_sealed_damaged(err, run->path, "entry %llu is out of order", (unsigned long long)i);
-        if (!filter_has(filter_at(run, entry->hash, &block), entry->hash))
-            return st_sealed_damaged(err, run->path, "its filter lacks entry %llu", (unsigned long long)i);
+    for (uint64_t i = 0; run->offsets && i < run->footer.fences; i++) {
+        const uint8_t *bytes = run->map.data + (uint64_t)run->offsets[i] * RUN_OFFSET_UNIT;
+        uint64_t length = (uint64_t)(run->offsets[i + 1] - run->offsets[i]) * RUN_OFFSET_UNIT;
+        st_packet packet;
+        PF_TRY(open_packet(run, i, &packet, err));
+        if (!st_packet_is_canonical(bytes, length, &packet, &bits))
+            return st_sealed_damaged(err, run->path, "packet %llu is not in order", (unsigned long long)i);
     }
-    for (uint64_t i = 0; i < run->footer.fences; i++)
-        if (run->fences[i] != entry_at(run, first_entry_of(i))->hash)
-            return st_sealed_damaged(err, run->path, "fence %llu is wrong", (unsigned long long)i);
-    if (run->footer.last_hash != (count ? entry_at(run, count - 1)->hash : 0))
+    if (run->offsets &&
+        bits >> (run->footer.position_bits ? run->footer.position_bits - 1 : 0) != (run->footer.position_bits ? 1 : 0))
+        return st_sealed_damaged(err, run->path, "its positions have another width");
+    return SLUICE_OK;
+}
+
+static sluice_status verify_entries(st_run *run, sluice_error *err)
+{
+    st_run_cursor cursor = {.run = run, .end = run->footer.entries};
+    const st_run_entry *entries;
+    st_run_entry before = {0};
+    uint64_t count, block, index = 0;
+
+    for (;;) {
+        PF_TRY(st_run_next_many(&cursor, &entries, &count, err));
+        if (count == 0)
+            break;
+        for (uint64_t i = 0; i < count; i++, index++) {
+            const st_run_entry *entry = &entries[i];
+            if (index &&
+                (before.hash > entry->hash || (before.hash == entry->hash && before.position >= entry->position)))
+                return st_sealed_damaged(err, run->path, "entry %llu is out of order", (unsigned long long)index);
+            if (!run_filter_has(filter_at(run, entry->hash, &block), entry->hash))
+                return st_sealed_damaged(err, run->path, "its filter lacks entry %llu", (unsigned long long)index);
+            uint64_t part = part_of(run, index);
+            if (index == first_entry_of(run, part) && run->fences[part] != entry->hash)
+                return st_sealed_damaged(err, run->path, "fence %llu is wrong", (unsigned long long)part);
+            before = *entry;
+        }
+    }
+    if (run->footer.last_hash != before.hash)
         return st_sealed_damaged(err, run->path, "its last hash is wrong");
     return SLUICE_OK;
 }
 
 sluice_status st_run_verify(st_run *run, sluice_error *err)
 {
-    const footer *layout = &run->footer;
-    uint64_t entries_end = HEADER + layout->entries * ENTRY;
-    uint64_t filter_end = layout->filter_offset + layout->filter_blocks * FILTER_BLOCK;
+    const run_footer *layout = &run->footer;
+    uint64_t end = entries_end(run), filter_end = layout->filter_offset + layout->filter_blocks * RUN_FILTER_BLOCK;
 
     for (uint64_t block = 0; block < layout->blocks; block++)
         PF_TRY(check_block(run, block, err));
     PF_TRY(verify_header(run, err));
+    PF_TRY(verify_packets(run, err));
     PF_TRY(verify_entries(run, err));
-    if (!st_all_zero(run->map.data + entries_end, layout->filter_offset - entries_end) ||
+    if (!st_all_zero(run->map.data + end, layout->filter_offset - end) ||
         !st_all_zero(run->map.data + filter_end, layout->end - filter_end))
         return st_sealed_damaged(err, run->path, "its padding is not zero");
     return SLUICE_OK;

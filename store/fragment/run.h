@@ -47,14 +47,18 @@ sluice_status st_run_open(pf_volume *volume, uint64_t table, const st_run_info *
 void st_run_close(st_run *run); /* NULL allowed */
 uint64_t st_run_entries(const st_run *run);
 /* A cursor over the entries with low <= hash <= high, in order. */
+#define ST_RUN_PACKET 256u /* entries that are packed together, */
+#define ST_RUN_AHEAD  64u  /* and that are unpacked at a time */
 typedef struct st_run_cursor {
     st_run *run;
     uint64_t next, end;
+    uint64_t from, to; /* what is unpacked */
+    st_run_entry entries[ST_RUN_AHEAD];
 } st_run_cursor;
 sluice_status st_run_seek(st_run *run, uint64_t low, uint64_t high, st_run_cursor *ret_cursor, sluice_error *err);
-/* *ret_entry NULL at the end. */
+/* *ret_entry NULL at the end. What a cursor hands out is valid until its next call. */
 sluice_status st_run_next(st_run_cursor *cursor, const st_run_entry **ret_entry, sluice_error *err);
-/* Many at once: what is left of the cursor's current block, in place; *ret_count 0 at the end. */
+/* Many at once, some of those that come next; *ret_count 0 at the end. */
 sluice_status st_run_next_many(st_run_cursor *cursor, const st_run_entry **ret_entries, uint64_t *ret_count,
                                sluice_error *err);
 /* False when no entry has this hash for sure (filter; no false negatives). */

@@ -27,7 +27,7 @@ static st_run_info write_run(pf_volume *volume)
     test_random random = {1};
     for (uint64_t i = 0; i < ENTRIES; i++)
         entries[i] = (st_run_entry){i % 5 ? test_random_next(&random) : 7, i};
-    ASSERT_OK(st_run_write(volume, TABLE, "run-1.run", entries, ENTRIES, &info, &err));
+    ASSERT_OK(st_run_write(volume, TABLE, "run-2.run", entries, ENTRIES, &info, &err));
     return info;
 }
 
@@ -175,29 +175,57 @@ static void fragments_are_written_as_in_version_1(void **state)
     table_dir_remove(&dir);
 }
 
-static void runs_are_those_of_version_1(void **state)
+static void check_run(table_dir *dir, const char *name, st_run_info *info)
 {
-    (void)state;
     sluice_error err = {0};
-    table_dir dir = table_dir_make();
-    st_run_info info = {.name = "golden.run", .entries = ENTRIES, .bytes = 760};
-    info.footer = digest_of("1ca24c179774524babd91a348d073bc2de7c7883d0c6bba3e5270621fe3829f6");
-    pf_buffer bytes = golden("run-1.run");
-    table_dir_write(&dir, "keys/golden.run", bytes.data, bytes.length);
+    pf_buffer bytes = golden(name);
+    table_dir_write(dir, "keys/golden.run", bytes.data, bytes.length);
     pf_buffer_free(&bytes);
     st_run *run;
     st_run_cursor cursor;
-    ASSERT_OK(st_run_open(dir.volume, TABLE, &info, &run, &err));
+    const st_run_entry *entry;
+    uint64_t seen = 0;
+    ASSERT_OK(st_run_open(dir->volume, TABLE, info, &run, &err));
     ASSERT_OK(st_run_verify(run, &err));
     ASSERT_OK(st_run_seek(run, 7, 7, &cursor, &err));
     for (uint64_t i = 0; i < 6; i++) {
-        const st_run_entry *entry;
         ASSERT_OK(st_run_next(&cursor, &entry, &err));
         assert_true(entry->hash == 7 && entry->position == 5 * i);
     }
+    ASSERT_OK(st_run_next(&cursor, &entry, &err));
+    assert_null(entry);
+    ASSERT_OK(st_run_seek(run, 0, UINT64_MAX, &cursor, &err));
+    for (uint64_t many;; seen += many) {
+        ASSERT_OK(st_run_next_many(&cursor, &entry, &many, &err));
+        if (many == 0)
+            break;
+        bool may;
+        ASSERT_OK(st_run_may_contain(run, entry->hash, &may, &err));
+        assert_true(may);
+    }
+    assert_int_equal(seen, ENTRIES);
     st_run_close(run);
+}
+
+static void runs_of_version_1_are_read(void **state)
+{
+    (void)state;
+    table_dir dir = table_dir_make();
+    st_run_info info = {.name = "golden.run", .entries = ENTRIES, .bytes = 760};
+    info.footer = digest_of("1ca24c179774524babd91a348d073bc2de7c7883d0c6bba3e5270621fe3829f6");
+    check_run(&dir, "run-1.run", &info);
+    table_dir_remove(&dir);
+}
+
+static void runs_are_those_of_version_2(void **state)
+{
+    (void)state;
+    table_dir dir = table_dir_make();
+    st_run_info info = {.name = "golden.run", .entries = ENTRIES, .bytes = 520};
+    info.footer = digest_of("5ff9c8e480a9e4ca35eb752fd14bcfc2d941818750a5d3edcf7229fc8c93927c");
+    check_run(&dir, "run-2.run", &info);
     write_run(dir.volume);
-    assert_same_file(&dir, "keys/run-1.run", "run-1.run");
+    assert_same_file(&dir, "keys/run-2.run", "run-2.run");
     table_dir_remove(&dir);
 }
 
@@ -252,9 +280,9 @@ static void deletions_are_those_of_version_1(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fragments_of_version_1_are_read),  cmocka_unit_test(fragments_are_written_as_in_version_1),
-        cmocka_unit_test(runs_are_those_of_version_1),      cmocka_unit_test(adjacency_is_that_of_version_1),
-        cmocka_unit_test(deletions_are_those_of_version_1),
+        cmocka_unit_test(fragments_of_version_1_are_read), cmocka_unit_test(fragments_are_written_as_in_version_1),
+        cmocka_unit_test(runs_of_version_1_are_read),      cmocka_unit_test(runs_are_those_of_version_2),
+        cmocka_unit_test(adjacency_is_that_of_version_1),  cmocka_unit_test(deletions_are_those_of_version_1),
     };
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_golden(argv[2]);

@@ -230,8 +230,12 @@ sluice_status wk_stream_skip_hash(wk_stream *stream, uint64_t hash, sluice_error
 {
     uint64_t next;
 
-    while (wk_stream_peek(stream, &next) && next == hash)
+    while (wk_stream_peek(stream, &next) && next == hash) {
+        source *s = &stream->sources[stream->heap[0].source];
+        while (s->end - s->at > 1 && s->at[1].hash == hash) /* they need no place in the heap */
+            s->at++;
         PF_TRY(drop_first(stream, err));
+    }
     return SLUICE_OK;
 }
 
