@@ -3,6 +3,7 @@
  */
 #include "cli/error.h"
 #include "cli/output.h"
+#include "cli/receipt.h"
 #include "coord/branch.h"
 #include "store/state/lineage.h"
 #include <stdlib.h>
@@ -27,49 +28,6 @@ static sluice_status usage(sluice_error *err, const char *message, const char *f
 
 /* ---- create, delete ---- */
 
-static sluice_status print_receipt(cli_run *run, const char *did, const co_branch_request *request,
-                                   const co_branch_receipt *receipt, sluice_error *err)
-{
-    char id[PF_ID_TEXT];
-    bool known = !pf_id_is_nil(&receipt->commit);
-    if (!run->arguments.json) {
-        pf_id_text(&receipt->commit, id);
-        PF_TRY(cli_print(run, err, "%s%s %s", receipt->repeated ? "done before: " : "", did, request->name));
-        return known ? cli_print(run, err, " at commit %s, generation %llu\n", id,
-                                 (unsigned long long)receipt->generation)
-                     : cli_print(run, err, "\n");
-    }
-    cli_json document;
-    cli_json_begin(&document);
-    st_json *json = &document.json;
-    st_json_object(json);
-    st_json_name(json, "branch");
-    st_json_text(json, request->name);
-    st_json_name(json, "incarnation");
-    st_json_unsigned(json, receipt->incarnation);
-    st_json_name(json, "commit");
-    if (known) {
-        st_json_object(json);
-        st_json_name(json, "id");
-        st_json_id(json, &receipt->commit);
-        st_json_name(json, "generation");
-        st_json_unsigned(json, receipt->generation);
-        st_json_name(json, "index");
-        st_json_unsigned(json, receipt->index);
-        st_json_object_end(json);
-    } else {
-        st_json_null(json);
-    }
-    st_json_name(json, "dry_run");
-    st_json_bool(json, request->dry_run);
-    st_json_name(json, "repeated");
-    st_json_bool(json, receipt->repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &request->operation);
-    st_json_object_end(json);
-    return cli_json_end(run, &document, err);
-}
-
 static sluice_status change(cli_run *run, bool creates, sluice_error *err)
 {
     const cli_value *operation = cli_option_value(run, BRANCH_OP_ID);
@@ -87,11 +45,17 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     status =
         creates ? co_branch_create(graph, &request, &receipt, err) : co_branch_delete(graph, &request, &receipt, err);
     if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
-        status = print_receipt(run,
-                               creates           ? "created"
-                               : request.dry_run ? "would delete"
-                                                 : "deleted",
-                               &request, &receipt, err);
+        const cli_named named = {.kind = "branch",
+                                 .name = request.name,
+                                 .incarnation = receipt.incarnation,
+                                 .commit = receipt.commit,
+                                 .generation = receipt.generation,
+                                 .index = receipt.index,
+                                 .creates = creates,
+                                 .dry_run = request.dry_run,
+                                 .repeated = receipt.repeated,
+                                 .operation = request.operation};
+        status = cli_print_named(run, &named, err);
         if (status != SLUICE_OK && !request.dry_run && err)
             err->committed = err->acknowledged = SLUICE_TRUE;
     }

@@ -3,6 +3,7 @@
  */
 #include "cli/error.h"
 #include "cli/output.h"
+#include "cli/receipt.h"
 #include "coord/checkpoint.h"
 #include <string.h>
 
@@ -20,40 +21,6 @@ static sluice_status usage(sluice_error *err, const char *message, const char *f
     pf_fail(err, SLUICE_USAGE, "%s", message);
     pf_hint(err, "usage: sluice checkpoint %s", form);
     return SLUICE_USAGE;
-}
-
-static sluice_status print_receipt(cli_run *run, const char *did, const co_checkpoint_request *request,
-                                   const co_checkpoint_receipt *receipt, sluice_error *err)
-{
-    char id[PF_ID_TEXT];
-    if (!run->arguments.json) {
-        pf_id_text(&receipt->commit, id);
-        return cli_print(run, err, "%s%s %s at commit %s, generation %llu\n", receipt->repeated ? "done before: " : "",
-                         did, request->name, id, (unsigned long long)receipt->generation);
-    }
-    cli_json document;
-    cli_json_begin(&document);
-    st_json *json = &document.json;
-    st_json_object(json);
-    st_json_name(json, "checkpoint");
-    st_json_text(json, request->name);
-    st_json_name(json, "commit");
-    st_json_object(json);
-    st_json_name(json, "id");
-    st_json_id(json, &receipt->commit);
-    st_json_name(json, "generation");
-    st_json_unsigned(json, receipt->generation);
-    st_json_name(json, "index");
-    st_json_unsigned(json, receipt->index);
-    st_json_object_end(json);
-    st_json_name(json, "dry_run");
-    st_json_bool(json, request->dry_run);
-    st_json_name(json, "repeated");
-    st_json_bool(json, receipt->repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &request->operation);
-    st_json_object_end(json);
-    return cli_json_end(run, &document, err);
 }
 
 static sluice_status change(cli_run *run, bool creates, sluice_error *err)
@@ -79,11 +46,16 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     status = creates ? co_checkpoint_create(graph, &request, &receipt, err)
                      : co_checkpoint_delete(graph, &request, &receipt, err);
     if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
-        status = print_receipt(run,
-                               creates           ? "created"
-                               : request.dry_run ? "would delete"
-                                                 : "deleted",
-                               &request, &receipt, err);
+        const cli_named named = {.kind = "checkpoint",
+                                 .name = request.name,
+                                 .commit = receipt.commit,
+                                 .generation = receipt.generation,
+                                 .index = receipt.index,
+                                 .creates = creates,
+                                 .dry_run = request.dry_run,
+                                 .repeated = receipt.repeated,
+                                 .operation = request.operation};
+        status = cli_print_named(run, &named, err);
         if (status != SLUICE_OK && !request.dry_run && err)
             err->committed = err->acknowledged = SLUICE_TRUE;
     }

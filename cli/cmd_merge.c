@@ -154,6 +154,8 @@ static sluice_status print_lines(cli_run *run, const co_merge_result *result, sl
                          (unsigned long long)result->inserted, (unsigned long long)result->updated,
                          (unsigned long long)result->deleted, id, (unsigned long long)result->receipt.generation,
                          into));
+    if (cli_option_value(run, MERGE_DRY_RUN)->given && result->receipt.committed)
+        return cli_print(run, err, "\ndry run: nothing was changed\n");
     if (cli_option_value(run, MERGE_DRY_RUN)->given)
         return cli_print(run, err, ": would insert %llu, update %llu, delete %llu\ndry run: nothing was changed\n",
                          (unsigned long long)result->inserted, (unsigned long long)result->updated,

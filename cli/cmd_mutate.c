@@ -46,6 +46,8 @@ static sluice_status print_document(cli_run *run, const co_mutate_result *result
     st_json_unsigned(json, result->deleted);
     st_json_name(json, "skipped");
     st_json_unsigned(json, result->skipped);
+    st_json_name(json, "dry_run");
+    st_json_bool(json, cli_option_value(run, MUTATE_DRY_RUN)->given);
     st_json_name(json, "repeated");
     st_json_bool(json, result->receipt.repeated);
     st_json_name(json, "operation_id");

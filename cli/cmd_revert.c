@@ -25,10 +25,11 @@ static sluice_status print_result(cli_run *run, const co_receipt *receipt, sluic
             PF_TRY(cli_print(run, err, "inserted %llu, updated %llu, deleted %llu\n",
                              (unsigned long long)receipt->inserted, (unsigned long long)receipt->updated,
                              (unsigned long long)receipt->deleted));
-        if (dry)
-            return cli_print(run, err, "dry run: nothing was changed\n");
-        PF_TRY(cli_print_receipt(run, receipt, branch, err));
-        return cli_print(run, err, "\n");
+        if (receipt->committed || !dry) {
+            PF_TRY(cli_print_receipt(run, receipt, branch, err));
+            PF_TRY(cli_print(run, err, "\n"));
+        }
+        return dry ? cli_print(run, err, "dry run: nothing was changed\n") : SLUICE_OK;
     }
     cli_json document;
     cli_json_begin(&document);

@@ -31,3 +31,56 @@ sluice_status cli_print_receipt(cli_run *run, const co_receipt *receipt, const c
     return cli_print(run, err, "%scommit %s, generation %llu of %s", receipt->repeated ? "done before: " : "", commit,
                      (unsigned long long)receipt->generation, branch ? branch : "main");
 }
+
+static const char *did_what(const cli_named *named)
+{
+    return named->creates ? "created" : named->dry_run && !named->repeated ? "would delete" : "deleted";
+}
+
+static sluice_status print_named_line(cli_run *run, const cli_named *named, sluice_error *err)
+{
+    char id[PF_ID_TEXT];
+    PF_TRY(cli_print(run, err, "%s%s %s", named->repeated ? "done before: " : "", did_what(named), named->name));
+    if (!pf_id_is_nil(&named->commit)) {
+        pf_id_text(&named->commit, id);
+        PF_TRY(cli_print(run, err, " at commit %s, generation %llu", id, (unsigned long long)named->generation));
+    }
+    return cli_print(run, err, "\n");
+}
+
+sluice_status cli_print_named(cli_run *run, const cli_named *named, sluice_error *err)
+{
+    cli_json document;
+    if (!run->arguments.json)
+        return print_named_line(run, named, err);
+    cli_json_begin(&document);
+    st_json *json = &document.json;
+    st_json_object(json);
+    st_json_name(json, named->kind);
+    st_json_text(json, named->name);
+    if (named->incarnation) {
+        st_json_name(json, "incarnation");
+        st_json_unsigned(json, named->incarnation);
+    }
+    st_json_name(json, "commit");
+    if (pf_id_is_nil(&named->commit)) {
+        st_json_null(json);
+    } else {
+        st_json_object(json);
+        st_json_name(json, "id");
+        st_json_id(json, &named->commit);
+        st_json_name(json, "generation");
+        st_json_unsigned(json, named->generation);
+        st_json_name(json, "index");
+        st_json_unsigned(json, named->index);
+        st_json_object_end(json);
+    }
+    st_json_name(json, "dry_run");
+    st_json_bool(json, named->dry_run);
+    st_json_name(json, "repeated");
+    st_json_bool(json, named->repeated);
+    st_json_name(json, "operation_id");
+    st_json_id(json, &named->operation);
+    st_json_object_end(json);
+    return cli_json_end(run, &document, err);
+}

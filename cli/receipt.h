@@ -12,4 +12,17 @@ void cli_put_receipt(st_json *json, const co_receipt *receipt, const char *branc
 /* "commit ID, generation N of BRANCH", or "nothing to do"; no newline. */
 sluice_status cli_print_receipt(cli_run *run, const co_receipt *receipt, const char *branch, sluice_error *err);
 
+/* What became of a name: of a branch, or a checkpoint. */
+typedef struct cli_named {
+    const char *kind; /* "branch", "checkpoint": the member that has the name */
+    const char *name;
+    uint64_t incarnation; /* 0: it has none */
+    pf_id commit;         /* nil: not known */
+    uint64_t generation;
+    uint32_t index;
+    bool creates, dry_run, repeated;
+    pf_id operation;
+} cli_named;
+sluice_status cli_print_named(cli_run *run, const cli_named *named, sluice_error *err);
+
 #endif

@@ -56,7 +56,7 @@ sluice_status mut_plan(void *context, co_write *write, sluice_error *err)
     commit->inserted = job->inserted;
     commit->updated = job->updated;
     commit->deleted = job->deleted;
-    if (job->options->dry_run)
+    if (write->request->dry_run) /* nothing is staged for it */
         return SLUICE_OK;
     PF_TRY(mut_add_edits(job, err));
     if (write->delta.edit_count == 0)
@@ -74,7 +74,8 @@ sluice_status co_mutate_text(st_graph *graph, const co_mutate_options *options, 
                           .operation_given = !pf_id_is_nil(&options->operation),
                           .actor = options->actor,
                           .message = options->message,
-                          .if_head = options->if_head};
+                          .if_head = options->if_head,
+                          .dry_run = options->dry_run};
     const co_writer writer = {.adapter = &ad_mutate, .context = &job, .plan = mut_plan};
     co_receipt receipt = {0};
     *ret_result = (co_mutate_result){0};

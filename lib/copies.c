@@ -44,14 +44,14 @@ sluice_status sluice_backup(sluice_graph *graph, const char *destination, sluice
     PF_TRY(co_backup(graph->graph, graph->path, destination, each ? tell_backup : NULL, &watch, &report, err));
     if (ret_result)
         *ret_result = result_of(&report);
-    pf_event event;
-    if (pf_event_wanted(SLUICE_LEVEL_INFO)) {
-        pf_event_begin(&event, SLUICE_LEVEL_INFO, "backup", "the graph was copied");
-        pf_event_id(&event, "graph", st_graph_id(graph->graph));
-        pf_event_number(&event, "files", report.files);
-        pf_event_number(&event, "bytes", report.bytes);
-        pf_event_number(&event, "reused", report.reused_files);
-        pf_event_send(&event);
+    pf_note event;
+    if (pf_note_wanted(SLUICE_LEVEL_INFO)) {
+        pf_note_begin(&event, SLUICE_LEVEL_INFO, "backup", "the graph was copied");
+        pf_note_id(&event, "graph", st_graph_id(graph->graph));
+        pf_note_number(&event, "files", report.files);
+        pf_note_number(&event, "bytes", report.bytes);
+        pf_note_number(&event, "reused", report.reused_files);
+        pf_note_send(&event);
     }
     return SLUICE_OK;
 }

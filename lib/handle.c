@@ -26,11 +26,11 @@ sluice_status lib_check(const sluice_graph *graph, sluice_error *err)
     PF_TRY(lib_need(graph, "the graph", err));
     if (!pf_volume_is_left(st_graph_volume(graph->graph)))
         return SLUICE_OK;
-    pf_event event;
-    if (pf_event_wanted(SLUICE_LEVEL_WARN)) {
-        pf_event_begin(&event, SLUICE_LEVEL_WARN, "left-handle", "a forked child uses a handle of its parent");
-        pf_event_id(&event, "graph", st_graph_id(graph->graph));
-        pf_event_send(&event);
+    pf_note event;
+    if (pf_note_wanted(SLUICE_LEVEL_WARN)) {
+        pf_note_begin(&event, SLUICE_LEVEL_WARN, "left-handle", "a forked child uses a handle of its parent");
+        pf_note_id(&event, "graph", st_graph_id(graph->graph));
+        pf_note_send(&event);
     }
     pf_fail(err, SLUICE_USAGE, "this graph was opened by the process that forked this one");
     pf_hint(err, "open the graph again in the child");

@@ -15,5 +15,5 @@ sluice_status sluice_set_allocator(const sluice_allocator *allocator, sluice_err
 
 void sluice_set_log(sluice_event_fn *each, void *context, sluice_level most)
 {
-    pf_event_listen(each, context, most);
+    pf_note_listen(each, context, most);
 }

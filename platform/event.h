@@ -12,25 +12,25 @@
 #include <sluice/hooks.h>
 #include <stdbool.h>
 
-#define PF_EVENT_FIELDS 12u
+#define PF_NOTE_FIELDS 12u
 
-typedef struct pf_event {
+typedef struct pf_note {
     sluice_level level;
     const char *name, *message;
-    sluice_field fields[PF_EVENT_FIELDS];
+    sluice_field fields[PF_NOTE_FIELDS];
     size_t count;
     char ids[4][PF_ID_TEXT]; /* texts of the fields that are ids */
     unsigned id_count;
-} pf_event;
+} pf_note;
 
-void pf_event_listen(sluice_event_fn *each, void *context, sluice_level most);
+void pf_note_listen(sluice_event_fn *each, void *context, sluice_level most);
 /* Is there somebody who wants this level? Before anything is gathered. */
-bool pf_event_wanted(sluice_level level);
-void pf_event_begin(pf_event *event, sluice_level level, const char *name, const char *message);
+bool pf_note_wanted(sluice_level level);
+void pf_note_begin(pf_note *event, sluice_level level, const char *name, const char *message);
 /* Fields in their order; the names and words have static storage or live until the event is sent. */
-void pf_event_number(pf_event *event, const char *name, uint64_t number);
-void pf_event_word(pf_event *event, const char *name, const char *word);
-void pf_event_id(pf_event *event, const char *name, const pf_id *id); /* nothing for nil */
-void pf_event_send(pf_event *event);
+void pf_note_number(pf_note *event, const char *name, uint64_t number);
+void pf_note_word(pf_note *event, const char *name, const char *word);
+void pf_note_id(pf_note *event, const char *name, const pf_id *id); /* nothing for nil */
+void pf_note_send(pf_note *event);
 
 #endif

@@ -48,12 +48,12 @@ static sluice_status write_suspect(pf_file *file, const pf_buffer *record, sluic
 
 static void tell_suspect(void)
 {
-    pf_event event;
-    if (!pf_event_wanted(SLUICE_LEVEL_ERROR))
+    pf_note event;
+    if (!pf_note_wanted(SLUICE_LEVEL_ERROR))
         return;
-    pf_event_begin(&event, SLUICE_LEVEL_ERROR, "suspect",
-                   "a log could not be written or synced: its branch takes no writes until it is recovered");
-    pf_event_send(&event);
+    pf_note_begin(&event, SLUICE_LEVEL_ERROR, "suspect",
+                  "a log could not be written or synced: its branch takes no writes until it is recovered");
+    pf_note_send(&event);
 }
 
 void st_log_mark_suspect(st_log *log, const pf_buffer *record)

@@ -82,6 +82,26 @@ class DryRun(ProgramTest):
         self.assertEqual((looked["commit"], looked["inserted"], looked["updated"], looked["deleted"]), (None, 1, 1, 1))
         self.look("revert", "G", "--to", "77", code=8)
 
+    def test_an_operation_that_is_done_answers_so_in_a_dry_run_too(self):
+        self.done("branch", "create", "G", "b")
+        self.mutate([{"op": "update", "node": "P", "key": 1, "set": {"n": 100}}], "--branch", "b")
+        self.write("again.jsonl", '{"op": "update", "node": "P", "key": 2, "set": {"n": 77}}\n')
+        for number, words in enumerate((("merge", "G", "b"), ("mutate", "G", "again.jsonl"), ("revert", "G", "--to", "2"))):
+            operation = ("--op-id", "00000000-0000-4000-8000-00000000000%d" % number)
+            did = self.done(*words, *operation, "--json").document
+            again = self.look(*words, *operation)
+            self.assertEqual((again["commit"], again["repeated"], again["dry_run"]), (did["commit"], True, True), words)
+            said = self.done(*words, *operation, "--dry-run").out
+            self.assertIn("done before: ", said)
+            self.assertIn(did["commit"]["id"], said)
+            self.assertNotIn("would", said)
+        self.refused(9, "mutate", "G", "m.jsonl", "--dry-run", "--op-id", "00000000-0000-4000-8000-000000000001")
+
+    def test_a_large_mutation_that_is_only_checked_stages_nothing(self):
+        self.write("large.jsonl", "".join(json.dumps({"op": "insert", "node": "P", "set": {"id": 1000 + i, "n": i}}) + "\n" for i in range(20000)))
+        looked = self.look("mutate", "G", "large.jsonl")
+        self.assertEqual((looked["commit"], looked["inserted"], looked["dry_run"]), (None, 20000, True))
+
     def test_branches_and_checkpoints_stay_and_what_would_be_refused_is(self):
         self.done("branch", "create", "G", "b")
         self.mutate([{"op": "delete", "node": "P", "key": 9}], "--branch", "b")

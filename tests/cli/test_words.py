@@ -3,9 +3,13 @@
 the one that was meant."""
 
 import os
+import pty
 import re
+import select
+import shlex
 import shutil
 import subprocess
+import time
 
 from support.program import ProgramTest, main
 
@@ -67,6 +71,77 @@ class Words(ProgramTest):
         self.assertEqual(self.complete("scan", "G", "Person", "--branch", "dr"), ["draft", "draft\\ two"])
         self.assertIn("main", self.complete("log", "G", "--branch", "=", ""))
         self.assertEqual(self.complete("log", "absent", "--branch", "zz"), [])
+        self.assertFalse(os.path.exists(self.path("made")))
+
+    def social(self):
+        self.init(SCHEMA)
+        self.write("people.csv", "id,name\n1,Ada\n")
+        self.load("Person=people.csv")
+        for branch in ("draft", "draft two", "$(touch made)"):
+            self.done("branch", "create", "G", branch)
+
+    def test_names_in_a_graph_are_told_to_shells_one_a_line(self):
+        self.social()
+        self.assertEqual(self.done("completion", "types", "G").out, "Person\nKNOWS\n")
+        self.assertEqual(sorted(self.done("completion", "branches", "G").out.splitlines()), ["$(touch made)", "draft", "draft two", "main"])
+        self.assertEqual(self.done("completion", "columns", "G", "Person").out, "id\nname\n_row_id\n")
+        self.assertEqual(self.done("completion", "columns", "G", "KNOWS").out, "from\nto\n_row_id\n")
+        self.refused(2, "completion", "columns", "G", "Persn")
+        self.refused(2, "completion", "columns", "G")
+
+    def test_bash_completes_columns_of_the_type_on_the_line(self):
+        self.social()
+        self.assertEqual(self.complete("scan", "G", "Person", "--columns", "na"), ["name"])
+        self.assertEqual(self.complete("scan", "G", "Person", "--columns", "name,i"), ["name,id"])
+        self.assertEqual(self.complete("merge", "G", "dra"), ["draft", "draft\\ two"])
+        self.assertEqual(self.complete("merge", "G", "draft", "--into", "ma"), ["main"])
+
+    CASES = (("sluice optim", "optimize"), ("sluice load G --mode ups", "upsert"), ("sluice scan G Per", "Person"), ("sluice count G KN", "KNOWS"),
+             ("sluice log G --branch ma", "main"), ("sluice merge G draft --into ma", "main"), ("sluice merge G ma", "main"),
+             ("sluice scan G Person --columns na", "name"), ("sluice scan G Person --columns id,na", "id,name"),
+             ("sluice branch dele", "delete"), ("sluice load G --on-err", "--on-error"))
+
+    def test_fish_completes_types_branches_and_columns(self):
+        if not shutil.which("fish"):
+            self.skipTest("no fish")
+        self.social()
+        self.write("sluice.fish", self.done("completion", "fish").out)
+        for line, meant in self.CASES:
+            done = subprocess.run(["fish", "--no-config", "-c", "source sluice.fish; complete -C %s" % shlex.quote(line)], cwd=self.folder,
+                                  env=self.shell(), stdin=subprocess.DEVNULL, capture_output=True, timeout=300, text=True)
+            self.assertEqual(done.stderr, "", line)
+            self.assertIn(meant, [told.split("\t")[0] for told in done.stdout.splitlines()], (line, done.stdout))
+        self.assertFalse(os.path.exists(self.path("made")))
+
+    def shell(self):
+        return {**self.environment, "PATH": os.path.dirname(self.program) + ":" + os.environ["PATH"], "HOME": self.folder, "TERM": "xterm"}
+
+    def test_zsh_completes_types_branches_and_columns(self):
+        if not shutil.which("zsh"):
+            self.skipTest("no zsh")
+        self.social()
+        self.write("_sluice", self.done("completion", "zsh").out)
+        self.write("rc", "fpath=($PWD $fpath); autoload -U compinit; compinit -u -D\nPS1='> '\nsetopt no_beep\n"
+                   "said() { print -r -- $BUFFER >>said; BUFFER=; }; zle -N said; bindkey '^X' said; bindkey '^I' expand-or-complete\n: >ready\n")
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(["zsh", "-f", "-i"], cwd=self.folder, env=self.shell(), stdin=theirs, stdout=theirs, stderr=theirs,
+                                   start_new_session=True)
+        os.close(theirs)
+        shown = b""
+        try:
+            os.write(ours, b"source ./rc\r")
+            for number, (line, meant) in enumerate(self.CASES):
+                os.write(ours, line.encode() + b"\t\x18")
+                deadline = time.monotonic() + 120
+                while not os.path.exists(self.path("said")) or len(self.read("said").splitlines()) <= number:
+                    self.assertLess(time.monotonic(), deadline, (line, shown[-2000:]))
+                    if select.select([ours], [], [], 0.05)[0]:
+                        shown += os.read(ours, 65536)
+                self.assertIn(meant, self.read("said").splitlines()[number].replace("\\", "").replace("=", "").split(" "), (line, shown[-500:]))
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
         self.assertFalse(os.path.exists(self.path("made")))
 
     def test_the_other_shells_accept_what_is_printed(self):
