@@ -280,7 +280,7 @@ static sluice_status say_freed(cli_run *run, const co_gc_report *report, bool dr
         PF_TRY(cli_print(run, err, "%s of %llu generations, and %llu log segments\n", dry ? "would let go" : "let go",
                          (unsigned long long)report->generations, (unsigned long long)report->segments));
     if (report->damaged > 0)
-        PF_TRY(cli_print(run, err, "%llu log segments are damaged and stay; `sluice verify` names them\n",
+        PF_TRY(cli_print(run, err, "%llu log segments are damaged and stay; sluice verify names them\n",
                          (unsigned long long)report->damaged));
     return SLUICE_OK;
 }

@@ -402,7 +402,8 @@ static sluice_status run_completion(cli_run *run, sluice_error *err)
     if (strcmp(name, "fish") == 0)
         return print_fish(run, err);
     pf_fail_private(err, SLUICE_USAGE, "the shell is not known", "no completion is made for \"%s\"", name);
-    pf_hint(err, "sluice completion bash, or zsh, fish; sluice completion types|branches GRAPH, columns GRAPH TYPE");
+    pf_hint(err, "usage: sluice completion bash|zsh|fish, sluice completion types|branches GRAPH, sluice completion "
+                 "columns GRAPH TYPE");
     return SLUICE_USAGE;
 }
 

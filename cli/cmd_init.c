@@ -85,7 +85,7 @@ static sluice_status get_schema(const cli_run *run, st_schema **ret_schema, slui
     bool infer = cli_option_value(run, INIT_INFER)->given;
     if (infer == (file != NULL)) {
         pf_fail(err, SLUICE_USAGE, infer ? "--schema and --infer exclude each other" : "init wants a schema");
-        pf_hint(err, "sluice init GRAPH --schema FILE, or: sluice init GRAPH --infer TYPE=FILE...");
+        pf_hint(err, "usage: sluice init GRAPH --schema FILE, or: sluice init GRAPH --infer TYPE=FILE...");
         return SLUICE_USAGE;
     }
     if (infer)

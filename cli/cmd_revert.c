@@ -67,7 +67,7 @@ static sluice_status run_revert(cli_run *run, sluice_error *err)
     sluice_status status;
     if (!request.to) {
         pf_fail(err, SLUICE_USAGE, "revert wants --to");
-        pf_hint(err, "sluice revert GRAPH --to PLACE; sluice log GRAPH lists the commits");
+        pf_hint(err, "give --to a commit or generation; `sluice log GRAPH` lists them");
         return SLUICE_USAGE;
     }
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));

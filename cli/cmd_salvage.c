@@ -130,7 +130,7 @@ static sluice_status run_salvage(cli_run *run, sluice_error *err)
     st_json_array(&state.document.json);
     if (!cli_option_value(run, SALVAGE_INTO)->given) {
         status = pf_fail(err, SLUICE_USAGE, "salvage wants --into NEWGRAPH");
-        pf_hint(err, "sluice salvage GRAPH TYPE --into NEWGRAPH");
+        pf_hint(err, "usage: sluice salvage GRAPH TYPE --into NEWGRAPH");
         goto done;
     }
     const co_salvage_request request = {.graph = run->arguments.operands[0],

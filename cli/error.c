@@ -49,7 +49,7 @@ static const char *safe_hint(const sluice_error *error)
     case SLUICE_ACTION_REFRESH:
         return "read the current state and decide again";
     case SLUICE_ACTION_RECOVER:
-        return "run: sluice recover GRAPH; then: sluice verify GRAPH";
+        return "`sluice recover GRAPH` settles what can be settled; then `sluice verify GRAPH`";
     case SLUICE_ACTION_FIX:
         return "the message on standard error says what to correct";
     case SLUICE_ACTION_NONE:
@@ -58,16 +58,60 @@ static const char *safe_hint(const sluice_error *error)
     return NULL;
 }
 
-void cli_print_error(const sluice_error *error)
+/* ---- hints ---- */
+
+/* The operand of the line that is the graph; NULL: it has none. */
+static const char *graph_of(const cli_run *run)
+{
+    if (!run || !run->command || !run->arguments.operands)
+        return NULL;
+    const char *at = strstr(run->command->operands, "GRAPH");
+    uint32_t which = at == run->command->operands ? 0 : 1;
+    return at && which < run->arguments.operand_count ? run->arguments.operands[which] : NULL;
+}
+
+/* One word of a shell. */
+static sluice_status append_word(pf_buffer *line, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%:,";
+    if (word[0] && strspn(word, plain) == strlen(word))
+        return pf_buffer_append_text(line, word, NULL);
+    PF_TRY(pf_buffer_append_text(line, "'", NULL));
+    for (; *word; word++)
+        PF_TRY(*word == '\'' ? pf_buffer_append_text(line, "'\\''", NULL) : pf_buffer_append(line, word, 1, NULL));
+    return pf_buffer_append_text(line, "'", NULL);
+}
+
+static sluice_status fill_hint(pf_buffer *line, const char *hint, const char *graph)
+{
+    const char *at;
+    while (graph && strncmp(hint, "usage:", 6) != 0 && (at = strstr(hint, " GRAPH")) != NULL) {
+        const char *behind = at + strlen(" GRAPH");
+        PF_TRY(pf_buffer_append(line, hint, (size_t)(at + 1 - hint), NULL));
+        PF_TRY(*behind >= 'A' && *behind <= 'Z' ? pf_buffer_append_text(line, "GRAPH", NULL)
+                                                : append_word(line, graph));
+        hint = behind;
+    }
+    return pf_buffer_append(line, hint, strlen(hint) + 1, NULL);
+}
+
+static void print_hint(const cli_run *run, const char *hint)
+{
+    pf_buffer line = {0};
+    print_line("hint: ", fill_hint(&line, hint, graph_of(run)) == SLUICE_OK ? (const char *)line.data : hint, "");
+    pf_buffer_free(&line);
+}
+
+void cli_print_error(const cli_run *run, const sluice_error *error)
 {
     char suffix[64];
     const char *text = error->text[0] ? error->text : error->message;
     (void)snprintf(suffix, sizeof suffix, " (%s)", sluice_status_name(error->code));
     print_line("sluice: ", text, suffix);
     if (error->hint[0])
-        print_line("hint: ", error->hint, "");
+        print_hint(run, error->hint);
     else if (sluice_status_action(error->code) != SLUICE_ACTION_FIX && safe_hint(error))
-        print_line("hint: ", safe_hint(error), "");
+        print_hint(run, safe_hint(error));
     if (error->operation_id[0]) {
         char line[160];
         (void)snprintf(line, sizeof line, "%s: committed: %s%s%s%s", error->operation_id, truth_word(error->committed),

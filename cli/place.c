@@ -55,7 +55,7 @@ static void hint_at_nearest(st_graph *graph, const char *name, sluice_error *err
     if (st_ref_list(graph, offer_branch, &near, NULL) == SLUICE_OK && near.nearest.best)
         pf_hint(err, "did you mean the branch \"%s\"?", near.best);
     else
-        pf_hint(err, "sluice branch list GRAPH lists the branches, sluice branch create GRAPH NAME makes one");
+        pf_hint(err, "`sluice branch list GRAPH` lists the branches, sluice branch create GRAPH NAME makes one");
 }
 
 void cli_hint_at_branch(const cli_run *run, const char *const *operands, sluice_error *err)

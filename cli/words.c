@@ -39,9 +39,10 @@ sluice_status cli_unknown_command(const char *word, sluice_error *err)
         st_nearest_offer(&nearest, cli_commands[i]->name);
     pf_fail_private(err, SLUICE_USAGE, "the command is not known", "unknown command \"%s\"", word);
     if (nearest.best)
-        pf_hint(err, "did you mean sluice %s? sluice help lists the commands", nearest.best);
+        pf_hint(err, "did you mean %s? `sluice help %s` says how; `sluice help` lists the commands", nearest.best,
+                nearest.best);
     else
-        pf_hint(err, "sluice help lists the commands");
+        pf_hint(err, "`sluice help` lists the commands");
     return SLUICE_USAGE;
 }
 
@@ -85,7 +86,7 @@ static sluice_status choose_command(const char *word, char *const *words, uint32
         run->arguments.json |= strcmp(words[i], "--json") == 0;
     if (!word) {
         pf_fail(err, SLUICE_USAGE, "no command is given");
-        pf_hint(err, "sluice help lists the commands");
+        pf_hint(err, "`sluice help` lists the commands");
         return SLUICE_USAGE;
     }
     run->arguments.json |= strcmp(word, "--json") == 0;
@@ -108,7 +109,7 @@ static int finish(cli_run *run, sluice_status status, sluice_error *err)
     if (status == SLUICE_OK && !run->reader_gone)
         status = pf_output_flush(run->out, err);
     if (status != SLUICE_OK) {
-        cli_print_error(err);
+        cli_print_error(run, err);
         if (run->arguments.json && !run->document_printed)
             cli_print_error_document(run, err);
     }
@@ -128,7 +129,7 @@ int cli_run_words(const char *command, char *const *words, uint32_t count, const
     const char **operands = NULL;
     sluice_status status = pf_output_open("-", PF_OUTPUT_REPLACE, &run.out, &err);
     if (status != SLUICE_OK) {
-        cli_print_error(&err);
+        cli_print_error(&run, &err);
         return sluice_status_exit(status);
     }
     status = choose_command(command, words, count, &run, &err);

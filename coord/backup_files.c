@@ -220,8 +220,8 @@ static sluice_status on_problem(void *context, const char *object, const char *p
     if (check->problems++ == 0) {
         pf_fail(&check->first, SLUICE_CORRUPT, "%s: %s", object, problem);
         pf_hint(&check->first, derived ? "`sluice index GRAPH` makes it anew; then take the backup again"
-                                       : "no backup was made of it; `sluice verify GRAPH` shows all damage, `sluice "
-                                         "salvage` rebuilds a table from what is whole");
+                                       : "no backup was made of it; `sluice verify GRAPH` shows all damage, sluice "
+                                         "salvage rebuilds a table from what is whole");
     }
     if (strncmp(object, "tables/", strlen("tables/")) == 0 && !strchr(object, ' '))
         (void)pf_remove(check->job->to, object, NULL); /* the next backup copies it anew */

@@ -21,7 +21,7 @@ static sluice_status find_blocker(void *context, const co_quarantined *item, slu
     sluice_status status = pf_fail(err, SLUICE_RECOVERY_REQUIRED,
                                    "an intent that cannot be resolved is in the way: quarantine/%s", item->name);
     pf_hint(err,
-            "Look at it with `sluice recover --probe`. It is a write that was never acknowledged; removing the file "
+            "`sluice recover GRAPH --probe` shows it. It is a write that was never acknowledged; removing the file "
             "quarantine/%s below the graph gives it up.",
             item->name);
     return status;
@@ -246,9 +246,12 @@ sluice_status co_branch_check_free(st_graph *graph, const char *name, sluice_err
     sluice_status status = st_ref_read(graph, name, &incarnation, &local);
     if (status == SLUICE_NOT_FOUND)
         return SLUICE_OK;
-    if (status == SLUICE_OK)
-        return pf_fail_private(err, SLUICE_ALREADY_EXISTS, "the branch exists already",
-                               "the branch \"%s\" exists already", name);
+    if (status == SLUICE_OK) {
+        pf_fail_private(err, SLUICE_ALREADY_EXISTS, "the branch exists already", "the branch \"%s\" exists already",
+                        name);
+        pf_hint(err, "give another name, or use that one: `sluice branch list GRAPH` lists them");
+        return SLUICE_ALREADY_EXISTS;
+    }
     if (err)
         *err = local;
     return status;

@@ -66,6 +66,6 @@ sluice_status co_run_give_up(co_run *run, sluice_error *err)
     if (status == SLUICE_FENCED)
         return pf_fail(err, SLUICE_FENCED, "this process was fenced with a write armed; recovery decides its outcome");
     status = pf_fail(err, SLUICE_RECOVERY_REQUIRED, "a write gave up and could not retire its intent");
-    pf_hint(err, "Run `sluice recover`, then ask again with the same --op-id.");
+    pf_hint(err, "run `sluice recover GRAPH`, then ask again with the same --op-id.");
     return status;
 }

@@ -331,7 +331,7 @@ sluice_status co_slot_take(pf_volume *volume, co_slot *ret_slot, sluice_error *e
         PF_GOTO(status, fail, pf_unlock(slot.file, lock_at(i, OWNER_BYTE), 1, err));
     }
     status = pf_fail(err, SLUICE_RESOURCE_LIMIT, "all %u intent slots are in use", CO_SLOTS);
-    pf_hint(err, "Wait for the writes that are under way, or run `sluice recover`.");
+    pf_hint(err, "wait for the writes that are under way, or run `sluice recover GRAPH`");
 fail:
     (void)pf_close(slot.file, NULL);
     return status;

@@ -77,7 +77,7 @@ static sluice_status interrupt(co_supervisor *supervisor, uint32_t signal, sluic
     (void)pf_fail(err, SLUICE_CANCELLED, "stopped by a second signal %u", signal);
     if (err)
         err->committed = err->acknowledged = SLUICE_UNKNOWN;
-    pf_hint(err, "`sluice log` shows whether the write was published; the next writer settles what it left");
+    pf_hint(err, "`sluice log GRAPH` shows whether the write was published; the next writer settles what it left");
     return SLUICE_CANCELLED;
 }
 

@@ -50,7 +50,7 @@ static sluice_status refuse(const co_quarantined *item, sluice_error *err)
     sluice_status status = pf_fail(err, SLUICE_RECOVERY_REQUIRED,
                                    "an intent that cannot be resolved is in the way: quarantine/%s", item->name);
     pf_hint(err,
-            "Look at it with `sluice recover --probe`. It is a write that was never acknowledged; removing the file "
+            "`sluice recover GRAPH --probe` shows it. It is a write that was never acknowledged; removing the file "
             "quarantine/%s below the graph gives it up.",
             item->name);
     return status;

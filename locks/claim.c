@@ -140,7 +140,7 @@ sluice_status lk_claim_take(pf_volume *volume, lk_claim_key key, pf_deadline dea
     status = pf_lock(claim->file, (uint64_t)key * LK_CLAIM_SIZE, 1, PF_LOCK_EXCLUSIVE, deadline, &local);
     if (status == SLUICE_LIVE_WRITER_CONTENTION) {
         status = pf_fail(err, status, "somebody else holds the %s claim of this graph", keys[key]);
-        pf_hint(err, "another `sluice gc` is at work; try again when it has ended");
+        pf_hint(err, "another gc or backup is at work; try again when it has ended");
         goto failed;
     }
     if (status != SLUICE_OK) {

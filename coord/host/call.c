@@ -139,7 +139,7 @@ static sluice_status fail_lost(sluice_error *err)
     (void)pf_fail(err, SLUICE_IO, "the supervisor ended the connection");
     if (err)
         err->committed = err->acknowledged = SLUICE_UNKNOWN;
-    pf_hint(err, "the same request with the same --op-id tells what became of it; without one, see `sluice log`");
+    pf_hint(err, "the same request with the same --op-id tells what became of it; without one, see `sluice log GRAPH`");
     return SLUICE_IO;
 }
 

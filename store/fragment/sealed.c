@@ -35,7 +35,7 @@ sluice_status st_sealed_damaged(sluice_error *err, const char *path, const char 
     va_end(arguments);
     sluice_status status = pf_fail(err, SLUICE_CORRUPT, "%s is damaged: %s", path, what);
     pf_details(err, "{\"file\":\"%s\"}", path);
-    pf_hint(err, "other tables and branches are not affected; \"sluice verify\" shows all damage, \"sluice salvage\" "
+    pf_hint(err, "other tables and branches are not affected; `sluice verify GRAPH` shows all damage, sluice salvage "
                  "rebuilds this table from what is whole");
     return status;
 }

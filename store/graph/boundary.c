@@ -184,6 +184,6 @@ sluice_status st_fail_collected(uint64_t incarnation, uint64_t generation, sluic
                 (unsigned long long)generation);
     pf_details(err, "{\"collected\":true,\"incarnation\":\"%llu\",\"generation\":\"%llu\"}",
                (unsigned long long)incarnation, (unsigned long long)generation);
-    pf_hint(err, "`sluice gc` let it go; a checkpoint keeps what is to stay, and so does a larger --keep");
+    pf_hint(err, "gc let it go; a checkpoint keeps what is to stay, and so does a larger --keep");
     return status;
 }

@@ -292,7 +292,7 @@ void st_control_hint_at_checkpoint(const st_control *control, const char *name, 
     if (nearest.best)
         pf_hint(err, "did you mean the checkpoint \"%s\"?", nearest.best);
     else
-        pf_hint(err, "sluice checkpoint list GRAPH lists them");
+        pf_hint(err, "`sluice checkpoint list GRAPH` lists them");
 }
 
 sluice_status st_control_add_checkpoint(st_control *control, const st_checkpoint *checkpoint, sluice_error *err)

@@ -189,7 +189,7 @@ static sluice_status add_end(st_graph *graph, uint64_t incarnation, st_cut *cut,
     PF_TRY(graph->access == PF_WRITE ? st_log_settle(log, err) : st_log_refresh(log, err));
     sluice_status status = st_log_check_suspect(log, err);
     if (status == SLUICE_SUSPECT)
-        pf_hint(err, "`sluice recover` looks at the medium and heals the log; then take the backup again");
+        pf_hint(err, "`sluice recover GRAPH` looks at the medium and heals the log; then take the backup again");
     PF_TRY(status);
     st_log_cut end = st_log_cut_of(log);
     return st_cut_add_log(cut, &end, err);

@@ -119,7 +119,7 @@ sluice_status st_graph_open(const char *path, pf_access access, st_graph **ret_g
      */
     sluice_status status = pf_volume_open(path, access, &volume, err);
     if (status == SLUICE_NOT_FOUND && err && !err->hint[0])
-        pf_hint(err, "sluice init GRAPH --schema FILE makes a graph");
+        pf_hint(err, "sluice init GRAPH --schema FILE makes one there; is the path right?");
     PF_TRY(status);
     status = pf_preflight_classify(path, access, &filesystem, err);
     if (status != SLUICE_OK) {

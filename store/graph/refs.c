@@ -222,6 +222,7 @@ sluice_status st_ref_create(st_graph *graph, const char *name, uint64_t incarnat
         if (holds != incarnation) {
             status = pf_fail_private(err, SLUICE_ALREADY_EXISTS, "the branch exists already",
                                      "the branch \"%s\" exists already", name);
+            pf_hint(err, "give another name, or use that one: `sluice branch list GRAPH` lists them");
             goto done;
         }
         /* Ours, from before a lost answer: incarnations are minted once. */

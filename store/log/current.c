@@ -128,7 +128,7 @@ sluice_status st_current_read(pf_file *file, st_source source, st_current *ret_c
         memcpy(before, bytes, sizeof(bytes));
     }
     pf_fail(err, SLUICE_CORRUPT, "the file CURRENT of a log is damaged");
-    pf_hint(err, "run `sluice verify`; nothing was changed");
+    pf_hint(err, "`sluice verify GRAPH` names what is damaged; nothing was changed");
     return SLUICE_CORRUPT;
 }
 

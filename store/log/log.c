@@ -20,7 +20,7 @@ static sluice_status log_corrupt(const st_log *log, const char *what, sluice_err
                                    log->incarnation, what, log->mark.number, st_segment_end_number(&log->active));
     pf_details(err, "{\"incarnation\":\"%" PRIu64 "\",\"segment\":\"%" PRIu64 "\",\"acknowledged\":\"%" PRIu64 "\"}",
                log->incarnation, log->active.number, log->mark.number);
-    pf_hint(err, "run `sluice verify`; nothing was changed");
+    pf_hint(err, "`sluice verify GRAPH` names what is damaged; nothing was changed");
     return status;
 }
 
@@ -265,9 +265,11 @@ static uint32_t choose_earlier(const st_segment *segment, uint64_t number)
 
 static sluice_status not_retained(const st_log *log, uint64_t number, sluice_error *err)
 {
-    return pf_fail(err, SLUICE_NOT_FOUND,
-                   "generation %" PRIu64 " of branch incarnation %" PRIu64 " is not there, or not retained any more",
-                   number, log->incarnation);
+    pf_fail(err, SLUICE_NOT_FOUND, "generation %" PRIu64 " of this branch is not there, or not retained any more",
+            number);
+    pf_details(err, "{\"generation\":\"%" PRIu64 "\",\"incarnation\":\"%" PRIu64 "\"}", number, log->incarnation);
+    pf_hint(err, "`sluice log GRAPH` lists the commits");
+    return SLUICE_NOT_FOUND;
 }
 
 static sluice_status find_entry(st_log *log, uint64_t number, const st_segment **ret_segment,

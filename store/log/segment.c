@@ -101,7 +101,7 @@ static sluice_status corrupt(const st_segment *segment, const char *what, sluice
     sluice_status status = pf_fail(err, SLUICE_CORRUPT, "log segment %" PRIu64 ": %s", segment->number, what);
     pf_details(err, "{\"incarnation\":\"%" PRIu64 "\",\"segment\":\"%" PRIu64 "\",\"generation\":\"%" PRIu64 "\"}",
                segment->incarnation, segment->number, st_segment_end_number(segment));
-    pf_hint(err, "run `sluice verify`; nothing was changed");
+    pf_hint(err, "`sluice verify GRAPH` names what is damaged; nothing was changed");
     return status;
 }
 

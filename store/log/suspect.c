@@ -97,7 +97,7 @@ sluice_status st_log_check_suspect(st_log *log, sluice_error *err)
     pf_fail(err, SLUICE_SUSPECT,
             "the log of branch incarnation %" PRIu64 " met an I/O error and is read-only until it is healed",
             log->incarnation);
-    pf_hint(err, "the next writer heals it when the disk works again, or run `sluice recover`");
+    pf_hint(err, "the next writer heals it when the disk works again, or run `sluice recover GRAPH`");
     return SLUICE_SUSPECT;
 }
 

@@ -39,8 +39,8 @@ static sluice_status fail_gap(uint64_t generation, sluice_error *err)
     (void)pf_fail(err, SLUICE_NOT_FOUND, "a gap: changes up to generation %llu were collected",
                   (unsigned long long)generation);
     pf_details(err, "{\"gap\":true,\"generation\":\"%llu\"}", (unsigned long long)generation);
-    pf_hint(err, "begin again with the whole: `sluice log GRAPH -n 1` names a commit, `sluice export GRAPH DIR --at "
-                 "COMMIT` writes its rows, `sluice changes GRAPH --since COMMIT` goes on behind it");
+    pf_hint(err, "begin again with the whole: `sluice log GRAPH -n 1` names a commit, sluice export GRAPH DIR --at "
+                 "COMMIT writes its rows, sluice changes GRAPH --since COMMIT goes on behind it");
     return SLUICE_NOT_FOUND;
 }
 

@@ -84,7 +84,9 @@ static sluice_status refuse_edges(const st_type_def *type, sluice_error *err)
     if (!type->edge)
         return SLUICE_OK;
     pf_fail_private(err, SLUICE_USAGE, "edges are not looked up by one key", "%s is a type of edges", type->name);
-    pf_hint(err, "sluice scan GRAPH %s --where \"from = KEY and to = KEY\"", type->name);
+    pf_hint(err,
+            "edges are scanned, here all of them: `sluice scan GRAPH %s`; one: --where \"from = KEY and to = KEY\"",
+            type->name);
     return SLUICE_USAGE;
 }
 

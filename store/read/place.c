@@ -33,7 +33,8 @@ static sluice_status not_understood(const st_control *control, const char *text,
 {
     pf_fail_private(err, SLUICE_USAGE, "a place is not understood",
                     "\"%s\" is no commit id, generation number, time or checkpoint", text);
-    pf_hint(err, "`sluice log` lists commits with all three; a time is written 2026-01-31 or 2026-01-31T12:00:00Z");
+    pf_hint(err,
+            "`sluice log GRAPH` lists commits with all three; a time is written 2026-01-31 or 2026-01-31T12:00:00Z");
     st_control_hint_at_checkpoint(control, text, err);
     return SLUICE_USAGE;
 }

@@ -222,7 +222,7 @@ sluice_status st_snapshot_type(const st_snapshot *snapshot, const char *name, co
     if (nearest)
         pf_hint(err, "did you mean \"%s\"?", nearest);
     else
-        pf_hint(err, "sluice count GRAPH lists the types");
+        pf_hint(err, "`sluice count GRAPH` lists the types");
     return status;
 }
 

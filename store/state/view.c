@@ -416,7 +416,7 @@ sluice_status st_view_load_at(st_graph *graph, st_log *log, uint64_t generation,
 {
     if (generation > st_log_end(log).number) {
         pf_fail(err, SLUICE_NOT_FOUND, "there is no generation %llu yet", (unsigned long long)generation);
-        pf_hint(err, "sluice log GRAPH lists the commits");
+        pf_hint(err, "`sluice log GRAPH` lists the commits");
         return SLUICE_NOT_FOUND;
     }
     for (unsigned forks = 0; forks < ST_FORKS_MAX; forks++) {

@@ -298,7 +298,7 @@ class Changes(ProgramTest):
             refused = self.refused(8, "changes", "G", "--json", *words)
             error = refused.error
             self.assertEqual((error["code"], error["details"]["gap"]), ("NOT_FOUND", True))
-        self.assertIn("sluice export GRAPH DIR --at COMMIT", refused.err)
+        self.assertIn("sluice export G DIR --at COMMIT", refused.err)
         at = self.done("log", "G", "-n", "1", "--json").document["commit"]
         self.done("export", "G", "whole", "--at", at)
         self.mutate(self.person(50))

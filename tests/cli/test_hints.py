@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""What a hint says works when it is pasted: commands in `...` run, flags that it names make the command work, for errors of every kind
+from every command. (What hints say about the content of files is tried in test_messages.py.)"""
+
+import glob
+import os
+import re
+import shlex
+import subprocess
+
+from support.program import ProgramTest, main
+
+SOURCE = os.environ["SLUICE_SOURCE_DIR"]
+SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "n": "int64?"}}},
+          "edges": {"E": {"from": "P", "to": "P", "properties": {}, "key": []}}}
+OPERATION = "00000000-0000-4000-8000-000000000001"
+GRAPH = "my graph's"  # a shell has to be told where it ends
+
+
+class Hints(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.init(SCHEMA, GRAPH)
+        self.write("p.csv", "id,n\n" + "".join("%d,%d\n" % (i, i) for i in range(50)))
+        self.write("e.csv", "from,to\n1,2\n")
+        self.done("load", GRAPH, "P=p.csv", "E=e.csv")
+
+    def mutate(self, text, *words):
+        self.write("m.jsonl", text)
+        return self.done("mutate", GRAPH, "m.jsonl", *words)
+
+    def hint_of(self, code, *words, env=None):
+        said = self.run_program(*words, env=env)
+        self.assertRegex(said.err, r"\(%s\)" % code, "%s: %s%s" % (words, said.out, said.err))
+        hints = re.findall(r"^hint: (.*)$", said.err, re.M)
+        self.assertEqual(len(hints), 1, "%s: %s" % (words, said.err))
+        self.assertNotIn("GRAPH`", hints[0])
+        return hints[0]
+
+    def paste(self, command):
+        """In a shell, as it stands."""
+        environment = {**self.environment, "PATH": os.path.dirname(self.program) + ":" + os.environ["PATH"]}
+        return subprocess.run(["sh", "-c", command], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=300)
+
+    def paste_all(self, hint, status=0):
+        commands = re.findall(r"`(sluice [^`]*)`", hint)
+        self.assertTrue(commands, hint)
+        for command in commands:
+            said = self.paste(command)
+            self.assertEqual(said.returncode, status, "%s: %s%s" % (command, said.stdout, said.stderr))
+        return commands
+
+    def test_commands_of_hints_run(self):
+        self.done("branch", "create", GRAPH, "draft")
+        for code, words in (
+                ("USAGE", ("lod", GRAPH)), ("USAGE", ("scan", GRAPH, "Persons")), ("USAGE", ("load", GRAPH, "Persons=p.csv")), ("USAGE", ("describe", GRAPH, "Persons")),
+                ("USAGE", ("index", GRAPH, "Persons")), ("USAGE", ("revert", GRAPH)), ("NOT_FOUND", ("count", GRAPH, "--branch", "nothing")),
+                ("NOT_FOUND", ("load", GRAPH, "P=p.csv", "--branch", "nothing")), ("NOT_FOUND", ("merge", GRAPH, "nothing")),
+                ("NOT_FOUND", ("checkpoint", "delete", GRAPH, "nothing")), ("NOT_FOUND", ("branch", "delete", GRAPH, "nothing")),
+                ("NOT_FOUND", ("show", GRAPH, "77")), ("NOT_FOUND", ("scan", GRAPH, "P", "--at", "77")), ("NOT_FOUND", ("revert", GRAPH, "--to", "77")),
+                ("NOT_FOUND", ("diff", GRAPH, "77", "head")), ("USAGE", ("count", GRAPH, "--at", "last week")), ("USAGE", ("get", GRAPH, "E", "1")),
+                ("ALREADY_EXISTS", ("branch", "create", GRAPH, "draft")), ("ALREADY_EXISTS", ("load", GRAPH, "P=p.csv", "--branch", "draft", "--create-branch"))):
+            for command in self.paste_all(self.hint_of(code, *words)):
+                if not command.startswith("sluice help"):
+                    self.assertIn(GRAPH, shlex.split(command))
+
+    def test_flags_and_values_of_hints_make_it_work(self):
+        self.done("branch", "create", GRAPH, "b")
+        self.mutate('{"op": "update", "node": "P", "key": 1, "set": {"n": 100}}\n', "--branch", "b")
+        self.mutate('{"op": "update", "node": "P", "key": 1, "set": {"n": 200}}\n')
+        self.assertIn("--on-conflict ours", self.hint_of("MERGE_CONFLICT", "merge", GRAPH, "b"))
+        self.done("merge", GRAPH, "b", "--on-conflict", "ours")
+        self.done("export", GRAPH, "out")
+        self.assertIn("--force", self.hint_of("ALREADY_EXISTS", "export", GRAPH, "out"))
+        self.done("export", GRAPH, "out", "--force")
+        self.write("q.csv", "id,n\n900,1\n")
+        self.done("load", GRAPH, "P=q.csv", "--op-id", OPERATION)
+        self.write("q.csv", "id,n\n901,1\n")
+        self.assertIn("another id, or none", self.hint_of("IDEMPOTENCY_CONFLICT", "load", GRAPH, "P=q.csv", "--op-id", OPERATION))
+        self.done("load", GRAPH, "P=q.csv")
+        self.write("q.csv", "id,n\n902,1\n")
+        least = re.search(r"--memory (\S+)", self.hint_of("RESOURCE_LIMIT", "load", GRAPH, "P=q.csv", "--memory", "1M", "--workers", "2")).group(1)
+        self.done("load", GRAPH, "P=q.csv", "--memory", least, "--workers", "2")
+        self.assertIn("--on-error skip", self.hint_of("USAGE", "load", GRAPH, "P=q.csv", "--max-errors", "3"))
+        self.write("m.jsonl", '{"op": "delete", "node": "P", "key": 2}\n')
+        self.assertIn('"detach": true', self.hint_of("CONSTRAINT_ENDPOINT", "mutate", GRAPH, "m.jsonl"))
+        self.mutate('{"op": "delete", "node": "P", "key": 2, "detach": true}\n')
+        self.write("s.json", '{"nodes": {"P": {"key": "id", "properties": {"id": "int64"}}}, "edges": {}}')
+        self.assertIn("--allow-data-loss", self.hint_of("USAGE", "schema", "apply", GRAPH, "s.json"))
+        self.done("schema", "apply", GRAPH, "s.json", "--allow-data-loss")
+
+    def test_who_meets_another_write_is_told_to_look_again(self):
+        self.write("m.jsonl", '{"op": "assert", "node": "P", "key": 1, "equals": {"n": 999}}\n')
+        self.hint_of("WRITE_CONFLICT", "mutate", GRAPH, "m.jsonl")
+        hint = self.hint_of("READ_SET_CHANGED", "load", GRAPH, "P=p.csv", "--mode", "upsert", "--if-head", OPERATION)
+        self.assertRegex(hint, "again")
+
+    def test_damage_is_named_by_the_command_of_the_hint(self):
+        largest = max(glob.glob(os.path.join(glob.escape(self.path(GRAPH)), "tables/*/fragments/*.arrow")), key=os.path.getsize)
+        with open(largest, "r+b") as file:
+            file.seek(600)
+            byte = file.read(1)
+            file.seek(600)
+            file.write(bytes([byte[0] ^ 1]))
+        for words in (("scan", GRAPH, "P"), ("export", GRAPH, "out"), ("backup", GRAPH, "copy"), ("optimize", GRAPH)):
+            said = self.run_program(*words)
+            if "(CORRUPT)" in said.err:
+                self.paste_all(self.hint_of("CORRUPT", *words), status=6)
+
+    def test_a_suspect_branch_is_healed_by_the_command_of_the_hint(self):
+        if not self.has_failpoints():
+            self.skipTest("a build without failpoints")
+        self.write("m.jsonl", '{"op": "update", "node": "P", "key": 1, "set": {"n": 7}}\n')
+        failed = self.run_program("mutate", GRAPH, "m.jsonl", env={"SLUICE_FAILPOINT": "publish.after_log_record_write=error"})
+        self.assertNotEqual(failed.code, 0)
+        said = self.run_program("mutate", GRAPH, "m.jsonl")
+        if said.code == 5:
+            self.paste_all(self.hint_of("SUSPECT", "mutate", GRAPH, "m.jsonl"))
+            self.done("mutate", GRAPH, "m.jsonl")
+
+    def has_failpoints(self):
+        return self.done("version", "--json").document["build"]["failpoints"]
+
+    def test_a_gap_in_a_feed_is_told_with_what_to_begin_from(self):
+        cursor = self.done("changes", GRAPH).lines[-1]["cursor"]
+        for i in range(3):
+            self.mutate('{"op": "update", "node": "P", "key": 1, "set": {"n": %d}}\n' % (1000 + i))
+        self.done("gc", GRAPH, "--keep", "1")
+        hint = self.hint_of("NOT_FOUND", "changes", GRAPH, "--since", cursor)
+        for command in self.paste_all(hint):
+            self.assertIn("log", command)
+        commit = self.done("log", GRAPH, "-n", "1", "--json").document["commit"]
+        for command in re.findall(r"sluice (?:export|changes) [^,;`]*?COMMIT", hint):
+            said = self.paste(command.replace("COMMIT", commit).replace("DIR", "whole"))
+            self.assertEqual(said.returncode, 0, said.stderr)
+
+    def test_commands_of_all_hints_in_the_source_are_commands(self):
+        """On a graph that is whole they end with 0."""
+        checked = set()
+        for path in sorted(glob.glob(os.path.join(SOURCE, "**/*.c"), recursive=True)):
+            if os.path.relpath(path, SOURCE).startswith(("tests", "build")):
+                continue
+            with open(path, encoding="utf-8") as file:
+                text = re.sub(r'"\s*\n\s*"', "", file.read())
+            for command in re.findall(r"`(sluice [a-z][^`\\]*)`", " ".join(re.findall(r'"(?:[^"\\]|\\.)*"', text))):
+                command = command.replace("GRAPH", shlex.quote(GRAPH)).replace("%s", "load" if "help" in command else "P")
+                if command in checked or command == "sluice jobs":  # of a supervisor
+                    continue
+                checked.add(command)
+                said = self.paste(command)
+                self.assertEqual(said.returncode, 0, "%s: %s: %s" % (os.path.relpath(path, SOURCE), command, said.stderr))
+        self.assertGreater(len(checked), 8)
+
+
+if __name__ == "__main__":
+    main()
