@@ -184,6 +184,23 @@ static sluice_status name_bare_id(infer_type *type, wk_infer_column *column, slu
     return column->name ? SLUICE_OK : pf_fail_memory(err);
 }
 
+/* One column whose name holds what often delimits columns, where nobody has said what does. */
+static sluice_status check_delimiter(const infer_job *job, const infer_type *type, sluice_error *err)
+{
+    static const char *const flags[] = {"';'", "'|'"};
+    const char *name = type->infer.columns[0].name;
+    const char *mark = name ? strpbrk(name, ";|") : NULL;
+    bool csv = false;
+    for (uint32_t i = 0; i < job->spec.input_count; i++)
+        csv |= &job->types[job->inputs[i].type] == type && job->spec.inputs[i].has_header;
+    if (!mark || !csv || job->spec.options->dialect.delimiter)
+        return SLUICE_OK;
+    (void)pf_fail_private(err, SLUICE_INPUT_SYNTAX, "a file has one column, whose name looks like several",
+                          "type %s: its only column is called \"%s\"", type->name, name);
+    pf_hint(err, "if that is several columns, add: --delimiter %s; if it is one: --delimiter ,", flags[*mark == '|']);
+    return SLUICE_INPUT_SYNTAX;
+}
+
 static sluice_status finish_type(infer_job *job, infer_type *type, sluice_error *err)
 {
     wk_fault fault;
@@ -191,6 +208,8 @@ static sluice_status finish_type(infer_job *job, infer_type *type, sluice_error 
     wk_infer_finish(&type->infer, job->spec.options->ignore_unknown, &fault);
     if (fault.present)
         return infer_fail(job, &fault, err);
+    if (type->infer.count == 1)
+        PF_TRY(check_delimiter(job, type, err));
     type->edge = type->infer.edge;
     type->properties = calloc((size_t)type->infer.count + 1, sizeof *type->properties);
     if (type->properties == NULL)

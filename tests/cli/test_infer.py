@@ -189,6 +189,7 @@ class Infer(ProgramTest):
             ("a.csv", "id,v\n1,2\n3\n", "a.csv:3: there is 1 value for 2 columns"),
             ("a.csv", 'id,v\n1,"x\n', "a.csv:2: a quote opens here"),
             ("a.csv", "id,v\n1,\udcff\n".encode("utf-8", "surrogateescape"), "a.csv:2: column v: the value is not valid UTF-8"),
+            ("a.csv", "id;v\n1;2\n", 'its only column is called "id;v"'),
             ("a.csv", "", "a.csv:1: the file is empty"),
             ("a.csv", b"\xff\xfea\x00", "a.csv:1: an input is not UTF-8"),
             ("a.csv", "id,:LABEL\n1,X\n", 'a.csv:2: column :LABEL: "X" is not the type T'),

@@ -108,6 +108,7 @@ FAULTS = [
           edit('"yes"', '""yes""')),
     Fault('id,name\n10,good\n11,"say \\"yes\\"!"\n', 3, ["column name", "text behind the closing quote"], "INPUT_SYNTAX", ADD),
     Fault("id,name\n10,good\r11,other\n", 2, ["3 values for 2 columns"], "INPUT_SYNTAX", r"tr '\\r' '\\n'", edit("\r", "\n")),
+    Fault("id,name\r10,good\r", 1, ["header", "carriage return"], "INPUT_SYNTAX", r"tr '\\r' '\\n'", edit("\r", "\n")),
     Fault("k\nnorth\rsouth\n", 2, ["column k", "carriage return"], "INPUT_SYNTAX", r"tr '\\r' '\\n'", edit("\r", "\n"), type="Q"),
     Fault('id,name\n10,good\n11,"other\n12,more\n', 3, ["a quote opens here and is never closed"], "INPUT_SYNTAX", "close the quote",
           edit('"other', '"other"')),
@@ -124,6 +125,7 @@ FAULTS = [
     Fault("id,name,\n10,good,x\n", 2, ["column 3 has no name", '"x"'], "INPUT_SYNTAX", "give the column a name", edit("name,\n", "name,mail\n")),
     Fault("", 1, ["empty", "no header"], "INPUT_SYNTAX", "give the file a heading", lambda content, hint: b"id,name\n10,good\n"),
     Fault("frm,to\n1,3\n", 1, ['column "frm"', "type K has no such property"], "INPUT_SYNTAX", 'did you mean "from"', edit("frm", "from"), type="K"),
+    Fault("who,whom\n1,3\n", 1, ['column "who"', "type K has no such property"], "INPUT_SYNTAX", "columns from and to", edit("who,whom", "from,to"), type="K"),
     Fault("from\n1\n", 1, ['column "to"', "missing"], "INPUT_SYNTAX", "columns from and to", edit("from\n1", "from,to\n1,3"), type="K"),
     Fault("id,name,:LABEL\n10,good,P\n11,other,R\n", 3, [":LABEL", '"R" is not the type P'], "CONSTRAINT_CHECK", SKIP),
     # keys, unique values, ends, counts

@@ -114,6 +114,22 @@ def check_package(top):
         assert os.access(os.path.join(whole, "DEBIAN", script), os.X_OK)
 
 
+def check_own_folder(top):
+    """README's lines for a folder of one's own, as they stand, but for make: what is built is there."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        lines = re.search(r"```sh\nmake install PREFIX=(\S+)\n(.*?)```", file.read(), re.S)
+    home = os.path.join(top, "home")
+    os.mkdir(home)
+    assert lines.group(1) == "$HOME/sluice"
+    run("cmake", "--install", BUILD, "--prefix", home + "/sluice", env={name: value for name, value in os.environ.items() if name != "DESTDIR"})
+    compiler = " ".join(["${CC:-cc}", *SANITIZERS])
+    script = lines.group(2) + "set -e\nsluice version\n%s %s/examples/people.c $(pkg-config --cflags --libs sluice) -o people\n./people %s/g\n" % (
+        compiler, SOURCE, home)
+    said = run("bash", "-c", script, cwd=home, env=dict(os.environ, HOME=home))
+    assert "sluice-graph/1" in said and PEOPLE in said, said
+    assert "cpack -G DEB" in run("make", "-n", "package", cwd=SOURCE)
+
+
 def main():
     check_guide()
     with tempfile.TemporaryDirectory(dir=os.environ.get("SLUICE_TEST_DIR") or BUILD) as top:
@@ -158,6 +174,7 @@ def main():
             with open(os.path.join(prefix, file), encoding="utf-8") as text:
                 assert text.read() == run(os.path.join(prefix, "bin/sluice"), *words), file
 
+        check_own_folder(top)
         headers = sorted(os.listdir(os.path.join(prefix, "include/sluice")))
         assert headers == sorted(os.listdir(os.path.join(SOURCE, "include/sluice")))
         if not SANITIZED:

@@ -441,9 +441,11 @@ static void check_fields(const wk_lexer *lexer, wk_record *record, const char **
             wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "header, column %u: text behind a closing quote", i + 1);
             wk_hint_quote((const char *)record->text + record->fields[i].start, record->fields[i].length,
                           lexer->has_escape, fault);
-        } else if (flags & WK_FIELD_BARE_CR)
+        } else if (flags & WK_FIELD_BARE_CR) {
             wk_fault_set(fault, SLUICE_INPUT_SYNTAX,
                          "header, column %u: a carriage return without a line feed, outside quotes", i + 1);
+            wk_hint_line_end(fault);
+        }
         texts[i] = wk_csv_text(lexer, record, i, &lengths[i]);
         if (!fault->present && memchr(texts[i], 0, lengths[i]) != NULL)
             wk_fault_set(fault, SLUICE_INPUT_SYNTAX, "header, column %u: a NUL byte", i + 1);
