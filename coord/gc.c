@@ -426,22 +426,36 @@ static sluice_status on_attempt_file(void *context, const char *name, pf_kind ki
     return gc_delete(walk->gc, path, err);
 }
 
+static sluice_status remove_attempt(gc_job *gc, const gc_dead *dead, folder_walk *walk, sluice_error *err)
+{
+    char lock[80];
+    PF_TRY(pf_list(gc->volume, walk->folder, on_attempt_file, walk, err));
+    lock_path(&dead->id, lock);
+    if (dead->lock)
+        PF_TRY(gc_delete(gc, lock, err));
+    return gc->options->dry_run ? SLUICE_OK : pf_remove_folder(gc->volume, walk->folder, err);
+}
+
 static sluice_status remove_attempts(gc_job *gc, sluice_error *err)
 {
     for (uint32_t i = 0; i < gc->dead_count; i++) {
         folder_walk walk = {.gc = gc};
-        char text[PF_ID_TEXT], lock[80];
+        char text[PF_ID_TEXT];
+        pf_stat stat;
+        sluice_error local = {0};
         if (gc->dead[i].named)
             continue;
         pf_id_text(&gc->dead[i].id, text);
         (void)snprintf(walk.folder, sizeof walk.folder, "attempts/%s", text);
-        PF_TRY(pf_list(gc->volume, walk.folder, on_attempt_file, &walk, err));
-        lock_path(&gc->dead[i].id, lock);
-        if (gc->dead[i].lock)
-            PF_TRY(gc_delete(gc, lock, err));
-        if (!gc->options->dry_run)
-            PF_TRY(pf_remove_folder(gc->volume, walk.folder, err));
-        gc->report.attempts++;
+        sluice_status status = remove_attempt(gc, &gc->dead[i], &walk, &local);
+        if (status == SLUICE_OK) {
+            gc->report.attempts++;
+        } else if (gc->dead[i].lock || status != SLUICE_NOT_FOUND ||
+                   pf_stat_path(gc->volume, walk.folder, &stat, NULL) != SLUICE_NOT_FOUND) {
+            if (err)
+                *err = local;
+            return status;
+        } /* else its owner was about to remove it when its lock was looked for, and has done so */
     }
     return SLUICE_OK;
 }

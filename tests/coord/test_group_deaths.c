@@ -7,6 +7,7 @@
  */
 #include "coord/publish.h"
 #include "die.h"
+#include "tests/support/aftermath.h"
 #include "tests/support/crew.h"
 #include "tests/support/test.h"
 #include <stdlib.h>
@@ -265,10 +266,83 @@ static void a_leader_of_three_that_dies_at_any_call_leaves_all_or_none(void **st
     pf_sim_world_remove();
 }
 
+/* ---- every disk ---- */
+
+#define MOMENTS_MAX 128u
+
+typedef struct moment {
+    scene *of;
+    bool told[MOMENTS_MAX][MEMBERS];
+    uint32_t number;
+    outcome leader;
+    uint64_t judged;
+} moment;
+
+static void note_told(void *context, uint32_t number)
+{
+    moment *m = context;
+    assert_true(number < MOMENTS_MAX - 1);
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        m->told[number][i] = was_told(&m->of->members[i]);
+}
+
+static void survive_disk(void *context, pf_sim_disk *disk)
+{
+    moment *m = context;
+    sluice_error err = {0};
+    scene at = {0};
+    ASSERT_OK(pf_sim_disk_clone(disk, m->number, &at.disk, &err));
+    survive_the_power(&at, &m->leader, m->told[m->number]);
+    if (m->judged++ % 4 == 0)
+        die_expect_whole(at.disk);
+    pf_sim_disk_free(at.disk);
+}
+
+static void a_leader_of_three_that_loses_power_leaves_all_or_none_on_every_disk(void **state)
+{
+    (void)state;
+    const aftermath_bounds bounds = {
+        .disks = getenv("SLUICE_LONG") ? 4096 : 32, .singles = true, .pairs = getenv("SLUICE_LONG"), .samples = 8};
+    sluice_error err = {0};
+    toy_writer old = toy_with(1);
+    pf_sim_disk *origin = toy_disk(13);
+    recording record = {0};
+    seen_disks seen = {0};
+    aftermath_counts counts = {0};
+    st_graph *graph = toy_open(origin);
+    ASSERT_OK(toy_write(graph, &old, NULL, NULL, &err));
+    st_graph_close(graph);
+    scene made = scene_make(origin, 1);
+    moment m = {.of = &made, .leader.status = SLUICE_FENCED};
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        make_member(&made, i);
+    record.noticed = note_told;
+    record.context = &m;
+    outcome leader;
+    recording_begin(&record, made.disk);
+    (void)lead_struck(&made, 0, false, PF_SIM_DIE, PF_SIM_KEEP_ALL, &leader);
+    recording_end(&record);
+    assert_int_equal(leader.receipt.index, MEMBERS);
+    for (; m.number < record.count; m.number++)
+        aftermath_each(record.disks[m.number], &bounds, m.told[m.number][0], &seen, survive_disk, &m, &counts);
+    note_told(&m, m.number);
+    m.leader = leader;
+    aftermath_each(made.disk, &bounds, 2, &seen, survive_disk, &m, &counts);
+    print_message("%u calls; of %llu moments (%llu whole) %llu disks, %llu distinct\n", record.count,
+                  (unsigned long long)counts.moments, (unsigned long long)counts.whole,
+                  (unsigned long long)counts.tried, (unsigned long long)counts.distinct);
+    recording_free(&record);
+    seen_free(&seen);
+    scene_end(&made);
+    pf_sim_disk_free(origin);
+    pf_sim_world_remove();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leader_of_three_that_dies_at_any_call_leaves_all_or_none),
+        cmocka_unit_test(a_leader_of_three_that_loses_power_leaves_all_or_none_on_every_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
