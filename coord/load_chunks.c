@@ -3,6 +3,7 @@
  */
 #include "coord/load_job.h"
 #include "platform/check.h"
+#include "platform/memory.h"
 #include "store/format/json.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,6 +130,7 @@ static sluice_status scan_chunk(load_job *job, const load_file *file, uint32_t c
 
     if (bytes == NULL)
         return pf_fail_memory(err);
+    pf_memory_to_fill(bytes, wanted);
     memset(bytes + wanted, 0, WK_LEX_SLACK);
     status = wk_source_read(&file->input.source, start, bytes, wanted, err);
     if (status == SLUICE_OK) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #define HAS_SHADOW 0
 #endif
 
+#define LARGE_PAGE   ((uintptr_t)2 << 20)
 #define STACK_ROOM   (UINT64_C(512) << 10) /* anonymous memory that the kernel's limit does not count */
 #define PROMPT_BELOW (UINT64_C(256) << 20) /* bounds below it: free pages are given back at once */
 
@@ -188,6 +190,15 @@ uint64_t pf_memory_part(uint64_t parts, uint64_t least, uint64_t wanted)
     if (part < least)
         part = least;
     return part < wanted ? part : wanted;
+}
+
+void pf_memory_to_fill(void *block, uint64_t bytes)
+{
+    uintptr_t begin = ((uintptr_t)block + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)block + bytes) & ~(LARGE_PAGE - 1);
+
+    if (end > begin)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* advice: without it all is the same, and slower */
 }
 
 /* ---- what is used ---- */

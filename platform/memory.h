@@ -23,6 +23,8 @@ void pf_memory_bound(uint64_t bytes);
 uint64_t pf_memory_share(void);
 /* The smaller of `wanted` and that part of the share, but at least `least`: how much of it one use may take. */
 uint64_t pf_memory_part(uint64_t parts, uint64_t least, uint64_t wanted);
+/* A block that is about to be filled: large pages, where the machine has them, save most of its first touches. */
+void pf_memory_to_fill(void *block, uint64_t bytes);
 /* Anonymous memory of a process at this moment; 0 when it cannot be told. */
 uint64_t pf_memory_of(int64_t pid);
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define SHORT_BITS 57u /* a number of so many lies in eight bytes, wherever it begins */
+
 /* ---- bits ---- */
 
 static unsigned width_of(uint64_t value)
@@ -157,24 +159,52 @@ static inline bool is_first(const st_packet *packet, unsigned entry)
     return packet->firsts[entry / 8] >> entry % 8 & 1;
 }
 
+/* The same of numbers that are not so wide that one could lie in nine bytes. */
+static inline uint64_t get_short_bits(const uint8_t *bytes, unsigned i, unsigned bits)
+{
+    size_t at = (size_t)i * bits;
+    return st_get_u64(bytes + at / 8) >> at % 8 & ((UINT64_C(1) << bits) - 1);
+}
+
+static void unpack_positions(const st_packet *packet, unsigned first, unsigned end, st_run_entry *ret_entries)
+{
+    const uint8_t *positions = packet->positions;
+    unsigned bits = packet->position_bits;
+
+    if (bits <= SHORT_BITS)
+        for (unsigned i = first; i < end; i++)
+            ret_entries[i - first].position = get_short_bits(positions, i, bits);
+    else
+        for (unsigned i = first; i < end; i++)
+            ret_entries[i - first].position = get_bits(positions, i, bits);
+}
+
+/* How many hashes begin before an entry. */
+static unsigned hashes_before(const st_packet *packet, unsigned entry)
+{
+    unsigned number = 0;
+
+    for (unsigned word = 0; word < entry / 64; word++)
+        number += (unsigned)__builtin_popcountll(st_get_u64(packet->firsts + (size_t)8 * word));
+    if (entry % 64)
+        number += (unsigned)__builtin_popcountll(st_get_u64(packet->firsts + (size_t)8 * (entry / 64)) &
+                                                 ((UINT64_C(1) << entry % 64) - 1));
+    return number;
+}
+
 void st_packet_unpack(const st_packet *packet, unsigned first, unsigned end, st_run_entry *ret_entries)
 {
-    unsigned number = 0; /* hashes that begin up to the entry before */
+    unsigned number = hashes_before(packet, first);
     uint64_t hash = 0;
 
     PF_ASSERT(first < end && end <= packet->count);
-    for (unsigned word = 0; word < first / 64; word++)
-        number += (unsigned)__builtin_popcountll(st_get_u64(packet->firsts + (size_t)8 * word));
-    if (first % 64)
-        number += (unsigned)__builtin_popcountll(st_get_u64(packet->firsts + (size_t)8 * (first / 64)) &
-                                                 ((UINT64_C(1) << first % 64) - 1));
+    unpack_positions(packet, first, end, ret_entries);
     if (!is_first(packet, first))
         hash = packet->base + get_bits(packet->hashes, number - 1, packet->hash_bits);
     for (unsigned i = first; i < end; i++) {
         if (is_first(packet, i))
             hash = packet->base + get_bits(packet->hashes, number++, packet->hash_bits);
         ret_entries[i - first].hash = hash;
-        ret_entries[i - first].position = get_bits(packet->positions, i, packet->position_bits);
     }
 }
 

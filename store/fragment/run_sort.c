@@ -10,6 +10,7 @@
 #include "store/fragment/run.h"
 
 #include "platform/check.h"
+#include "platform/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,7 @@ sluice_status st_run_sort(st_run_entry *entries, uint64_t count, sluice_error *e
     st_run_entry *other = pf_mul_size(count, sizeof *other, &bytes) ? malloc(bytes) : NULL;
     if (!other)
         return pf_fail_memory(err);
+    pf_memory_to_fill(other, bytes);
     if (count > IN_CACHE) {
         sort_many(entries, other, count);
     } else {

@@ -127,6 +127,7 @@ static sluice_status make_room(wk_sorter *sorter, gathered *run, sluice_error *e
     st_run_entry *entries = realloc(run->entries, (size_t)room * sizeof *entries);
     if (entries == NULL)
         return pf_fail_memory(err);
+    pf_memory_to_fill(entries, room * sizeof *entries);
     run->entries = entries;
     run->room = room;
     return SLUICE_OK;

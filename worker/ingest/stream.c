@@ -239,6 +239,48 @@ sluice_status wk_stream_skip_hash(wk_stream *stream, uint64_t hash, sluice_error
     return SLUICE_OK;
 }
 
+sluice_status wk_stream_entries(wk_side *side, st_run_use use, wk_range range, uint64_t *ret_count, sluice_error *err)
+{
+    source *sources = NULL;
+    uint32_t count = 0;
+    sluice_status status = SLUICE_OK;
+
+    *ret_count = 0;
+    PF_TRY(open_sources(side, use, 0, &sources, &count, err));
+    for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
+        source *s = &sources[i];
+        status = seek(s, range, err);
+        if (status == SLUICE_OK)
+            *ret_count += s->in.run ? s->cursor.end - s->cursor.next : (uint64_t)(s->end - s->at);
+    }
+    close_sources(sources, count);
+    return status;
+}
+
+sluice_status wk_stream_blocks(wk_side *side, st_run_use use, wk_range range, wk_block_fn *each, void *context,
+                               sluice_error *err)
+{
+    source *sources = NULL;
+    uint32_t count = 0;
+    sluice_status status = SLUICE_OK;
+
+    PF_TRY(open_sources(side, use, 0, &sources, &count, err));
+    for (uint32_t i = 0; i < count && status == SLUICE_OK; i++) {
+        source *s = &sources[i];
+        status = seek(s, range, err);
+        for (;;) {
+            if (status == SLUICE_OK && s->at == s->end)
+                status = refill(s, err);
+            if (status != SLUICE_OK || s->at == s->end)
+                break;
+            status = each(context, s->fragment, s->at, (uint64_t)(s->end - s->at), err);
+            s->at = s->end;
+        }
+    }
+    close_sources(sources, count);
+    return status;
+}
+
 /* ---- places ---- */
 
 void wk_places_free(wk_places *places)

@@ -34,6 +34,14 @@ sluice_status wk_stream_skip(wk_stream *stream, uint64_t hash, sluice_error *err
 /* Passes over the rest of one hash, having taken at least one entry of it. */
 sluice_status wk_stream_skip_hash(wk_stream *stream, uint64_t hash, sluice_error *err);
 
+/* How many entries a side has in a range, dead ones too. */
+sluice_status wk_stream_entries(wk_side *side, st_run_use use, wk_range range, uint64_t *ret_count, sluice_error *err);
+/* All entries of a side in a range, in no order, dead ones too, many at once. */
+typedef sluice_status wk_block_fn(void *context, uint32_t fragment, const st_run_entry *entries, uint64_t count,
+                                  sluice_error *err);
+sluice_status wk_stream_blocks(wk_side *side, st_run_use use, wk_range range, wk_block_fn *each, void *context,
+                               sluice_error *err);
+
 /* What a look-up found; grows as needed. */
 typedef struct wk_places {
     wk_place *items;
