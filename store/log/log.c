@@ -201,6 +201,12 @@ uint64_t st_log_incarnation(const st_log *log)
     return log->incarnation;
 }
 
+const pf_sha256 *st_log_active_digest(const st_log *log, uint64_t number)
+{
+    const st_entry *entry = st_segment_find(&log->active, number);
+    return entry ? &entry->own : NULL;
+}
+
 uint64_t st_log_first(const st_log *log)
 {
     return log->active.oldest;

@@ -284,6 +284,7 @@ static void keep_built(generation_build *build, st_graph *graph)
     generation->skips = NULL;
     generation->skip_count = 0;
     st_head_built(graph, view);
+    st_record_built(graph, generation, &build->attachments, build->bytes);
 }
 
 static sluice_status start(generation_build *build, uint32_t deltas, sluice_error *err)

@@ -82,7 +82,7 @@ sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, cons
 
 /* ---- by place ---- */
 
-#define KEPT_RECORDS 64u             /* of a handle: more than edits stand unfolded behind a list */
+#define KEPT_RECORDS 160u            /* of a handle: more than edits stand unfolded behind a list */
 #define KEPT_BYTES   ((size_t)65536) /* of one record at most */
 
 static void forget(st_edit_record *read)
@@ -101,22 +101,29 @@ static void forget(st_edit_record *read)
 static void release_kept(void *data)
 {
     st_edit_record *kept = data;
-    for (uint32_t i = 0; i < KEPT_RECORDS; i++)
+    for (uint32_t i = 0; i <= KEPT_RECORDS; i++)
         forget(&kept[i]);
     free(kept);
+}
+
+/* All that the handle keeps, and behind them what was built and is not published. */
+static st_edit_record *kept_of(st_graph *graph)
+{
+    st_kept *all = st_graph_kept(graph, ST_KEPT_RECORDS);
+    if (!all->data) {
+        all->data = calloc(KEPT_RECORDS + 1, sizeof(st_edit_record));
+        all->release = release_kept;
+    }
+    return all->data;
 }
 
 /* Where the handle keeps a generation, if it is small. */
 static sluice_status place_of(st_graph *graph, const st_edit_place *place, st_edit_record **ret_kept, sluice_error *err)
 {
-    st_kept *all = st_graph_kept(graph, ST_KEPT_RECORDS);
-    if (!all->data) {
-        all->data = calloc(KEPT_RECORDS, sizeof(st_edit_record));
-        all->release = release_kept;
-    }
-    if (!all->data)
+    st_edit_record *all = kept_of(graph);
+    if (!all)
         return pf_fail_memory(err);
-    *ret_kept = (st_edit_record *)all->data + (place->incarnation + place->generation) % KEPT_RECORDS;
+    *ret_kept = all + (place->incarnation + place->generation) % KEPT_RECORDS;
     return SLUICE_OK;
 }
 
@@ -139,6 +146,60 @@ static st_edit_record *keep(st_edit_record *read, st_edit_record *kept)
     *kept = *read;
     *read = (st_edit_record){0};
     return kept;
+}
+
+void st_record_built(st_graph *graph, st_generation *generation, st_attachments *attachments, const pf_buffer *bytes)
+{
+    st_edit_record *all = kept_of(graph);
+    if (!all)
+        return;
+    st_edit_record *built = &all[KEPT_RECORDS];
+    forget(built);
+    if (bytes->length > KEPT_BYTES / 2) /* its manifest is not longer than that for long */
+        return;
+    built->record.storage =
+        aligned_alloc(ST_ATTACHMENT_ALIGN, (bytes->length / ST_ATTACHMENT_ALIGN + 1) * ST_ATTACHMENT_ALIGN);
+    if (!built->record.storage)
+        return;
+    if (bytes->length > 0)
+        memcpy(built->record.storage, bytes->data, bytes->length);
+    built->record.kind = ST_RECORD_GENERATION;
+    built->record.number = built->number = generation->number;
+    built->record.attachments = built->record.storage;
+    built->record.attachments_length = bytes->length;
+    built->incarnation = generation->incarnation;
+    built->generation = *generation;
+    built->attachments = *attachments;
+    *generation = (st_generation){0};
+    *attachments = (st_attachments){0};
+}
+
+void st_record_published(st_graph *graph, uint64_t incarnation, uint64_t number, const pf_sha256 *digest)
+{
+    st_edit_record *all = kept_of(graph);
+    if (!all)
+        return;
+    st_edit_record *built = &all[KEPT_RECORDS], *place = &all[(incarnation + number) % KEPT_RECORDS];
+    if (number > 0 && built->number == number && built->incarnation == incarnation) {
+        forget(place);
+        *place = *built;
+        place->record.own = *digest;
+        *built = (st_edit_record){0};
+    }
+    forget(built);
+}
+
+const st_generation *st_record_kept(st_graph *graph, st_log *log, uint64_t number)
+{
+    const st_edit_record *all = kept_of(graph);
+    const pf_sha256 *digest = st_log_active_digest(log, number);
+    if (!all || !digest)
+        return NULL;
+    const st_edit_record *kept = &all[(st_log_incarnation(log) + number) % KEPT_RECORDS];
+    if (kept->number != number || kept->incarnation != st_log_incarnation(log) ||
+        !pf_sha256_equal(digest, &kept->record.own))
+        return NULL;
+    return &kept->generation;
 }
 
 /* What a whole record says never changes: a kept one is as good as read again. *ret_read is good until the next call.

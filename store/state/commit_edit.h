@@ -28,4 +28,13 @@ sluice_status st_edit_reader_read(st_edit_reader *reader, const st_edit_place *p
                                   st_bound_edit *ret_bound, sluice_error *err);
 void st_edit_reader_close(st_edit_reader *reader);
 
+/* A generation that was built for the end of a log, with the bytes of its attachments: kept as if read, once it is
+ * published. Takes over its commits and the list of attachments. */
+void st_record_built(st_graph *graph, st_generation *generation, st_attachments *attachments, const pf_buffer *bytes);
+/* The one that was built last stands in its log now, with this digest (number 0: it does not). */
+void st_record_published(st_graph *graph, uint64_t incarnation, uint64_t number, const pf_sha256 *digest);
+/* What is kept of the generation that stands under this number in the log; NULL: nothing. Good until the next one is
+ * read. */
+const st_generation *st_record_kept(st_graph *graph, st_log *log, uint64_t number);
+
 #endif

@@ -2,6 +2,7 @@
  * Kept heads (store/state/head.h): one for each of a few branches.
  */
 #include "store/state/head.h"
+#include "store/state/commit_edit.h"
 #include <stdlib.h>
 
 #define HEADS 4u
@@ -73,13 +74,16 @@ void st_head_published(st_graph *graph, st_log *log, const pf_sha256 *digest)
     if (!view)
         return;
     kept->built = NULL;
+    uint64_t number = 0;
     if (view->incarnation == st_log_incarnation(log) && view->generation == end.number &&
         pf_sha256_equal(&end.digest, digest)) {
+        number = view->generation;
         view->digest = *digest;
         for (uint32_t i = 0; i < view->page_count; i++)
             if (view->pages[i].incarnation == view->incarnation && view->pages[i].generation == view->generation)
                 view->pages[i].segment = end.segment;
         st_head_keep(graph, view);
     }
+    st_record_published(graph, view->incarnation, number, digest);
     st_view_free(view);
 }

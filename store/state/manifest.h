@@ -92,7 +92,7 @@ void st_receipts_free(st_receipt_table *table);
 /* The active segment's opening record with its table (NULL: not wanted). */
 sluice_status st_opening_read(st_log *log, st_opening *ret_opening, st_receipt_table *ret_table, sluice_error *err);
 /* The receipts of a log up to generation `until`: that table, and the commits behind it. */
-sluice_status st_receipts_collect(st_log *log, uint64_t from, uint64_t until, st_receipt_table *table,
+sluice_status st_receipts_collect(st_graph *graph, st_log *log, uint64_t from, uint64_t until, st_receipt_table *table,
                                   sluice_error *err);
 
 #endif

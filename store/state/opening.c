@@ -227,7 +227,6 @@ sluice_status st_opening_build(st_graph *graph, st_log *log, const st_view *head
     st_opening before = {0};
     st_receipt_table receipts = {0};
     sluice_status status;
-    (void)graph;
     PF_ASSERT(head->page_count > 0 || head->table_count == 0);
     PF_GOTO(status, done, st_opening_read(log, &before, &receipts, err));
     PF_GOTO(status, done, start(&build, head, err));
@@ -236,7 +235,7 @@ sluice_status st_opening_build(st_graph *graph, st_log *log, const st_view *head
     build.opening.next_row = head->next_row;
     build.opening.fork = before.fork;
     PF_GOTO(status, done, repeat_pages(&build, head, err));
-    PF_GOTO(status, done, st_receipts_collect(log, before.number, head->generation, &receipts, err));
+    PF_GOTO(status, done, st_receipts_collect(graph, log, before.number, head->generation, &receipts, err));
     st_receipts_trim(&receipts, head->head_time_us);
     PF_GOTO(status, done, attach_receipts(&build, &receipts, err));
     PF_GOTO(status, done, st_opening_encode(&build.opening, &build.attachments, ret_manifest, err));

@@ -3,6 +3,7 @@
  * the table that its opening record carries of the segments before: so it costs the same however long the history is.
  */
 #include "platform/check.h"
+#include "store/state/commit_edit.h"
 #include "store/state/manifest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -40,22 +41,33 @@ done:
     return status;
 }
 
-sluice_status st_receipts_collect(st_log *log, uint64_t from, uint64_t until, st_receipt_table *table,
+static sluice_status collect(const st_generation *generation, st_receipt_table *table, sluice_error *err)
+{
+    for (uint32_t i = 0; i < generation->commit_count; i++) {
+        st_receipt receipt = receipt_of(generation, i);
+        if (!pf_id_is_nil(&receipt.operation))
+            PF_TRY(st_receipts_add(table, &receipt, err));
+    }
+    return SLUICE_OK;
+}
+
+sluice_status st_receipts_collect(st_graph *graph, st_log *log, uint64_t from, uint64_t until, st_receipt_table *table,
                                   sluice_error *err)
 {
     sluice_status status = SLUICE_OK;
     for (uint64_t number = from; number < until && status == SLUICE_OK;) {
         st_record record = {0};
         st_generation generation = {0};
-        number++;
+        const st_generation *kept = st_record_kept(graph, log, ++number);
+        if (kept) {
+            status = collect(kept, table, err);
+            continue;
+        }
         status = st_log_read(log, number, &record, err);
         if (status == SLUICE_OK)
             status = st_generation_decode(&record, &generation, err);
-        for (uint32_t i = 0; i < generation.commit_count && status == SLUICE_OK; i++) {
-            st_receipt receipt = receipt_of(&generation, i);
-            if (!pf_id_is_nil(&receipt.operation))
-                status = st_receipts_add(table, &receipt, err);
-        }
+        if (status == SLUICE_OK)
+            status = collect(&generation, table, err);
         st_generation_free(&generation);
         st_record_free(&record);
     }

@@ -275,10 +275,12 @@ bool st_table_list_same(const st_table_list *a, const st_table_list *b);
 /* ---- folds ---- */
 
 /* Edits behind the folded list from which a writer of the table folds along that can have the table's folder, and from
- * which everybody does. A fold without merging is void only when another was taken, so the edits stay fewer than the
- * latter and those of the writers that prepared at one time. */
-#define ST_FOLD_AT   32u
-#define ST_FOLD_MUST 128u
+ * which everybody does. A fold makes files and syncs them, some ten flushes, while an edit more is some forty bytes of
+ * a state page; and while one folds, a group of writers goes on, so that the second is far above the first. A fold
+ * without merging is void only when another was taken, so the edits stay fewer than the latter and those of the writers
+ * that prepared at one time. */
+#define ST_FOLD_AT   96u
+#define ST_FOLD_MUST 1024u
 
 /* The edits that stand behind a table's folded list, put into its pages (staged under tables/<id>/lists/). It rides
  * along with a write: applied in G if these pages and edits still lead the entry, else dropped. No part of the delta.
