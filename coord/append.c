@@ -40,9 +40,9 @@ static sluice_status encode_healed(void *context, pf_buffer *manifest, pf_buffer
 sluice_status co_make_reliable(st_graph *graph, st_log *log, sluice_error *err)
 {
     sluice_error suspect_error = {0};
-    PF_TRY(st_log_refresh(log, err));
     sluice_status status = st_log_check_suspect(log, &suspect_error);
     if (status == SLUICE_SUSPECT) {
+        PF_TRY(st_log_refresh(log, err));
         opening_context context = {graph, log, NULL};
         st_opening_source opening = {&context, encode_healed};
         PF_TRY(st_log_heal(log, &opening, err));
@@ -51,7 +51,7 @@ sluice_status co_make_reliable(st_graph *graph, st_log *log, sluice_error *err)
             *err = suspect_error;
         return status;
     }
-    return st_log_settle(log, err);
+    return st_log_settle(log, err); /* which refreshes */
 }
 
 static sluice_status check_object(void *context, const char *path, sluice_error *err)

@@ -128,6 +128,9 @@ static sluice_status look_for_predecessor(co_run *run, sluice_error *err)
     if (!run->first_known)
         return co_run_look_up(run, err);
     run->looked_up = true;
+    run->claim.seen = run->first_base;
+    if (!run->write.attempt) /* no predecessor: what comes from here on, arbitration sees */
+        return SLUICE_OK;
     return look_for_twin(run, run->first_base, err);
 }
 
@@ -360,6 +363,9 @@ static sluice_status nothing_to_do(co_run *run, sluice_error *err)
 static bool take_folder(void *context, uint64_t table)
 {
     co_run *run = context;
+    for (uint32_t i = 0; i < run->folder_count; i++)
+        if (run->folders[i] == table)
+            return true;
     if (run->folder_count == CO_FOLDERS_MAX ||
         lk_take(run->locks, LK_FOLDER + table, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, NULL) != SLUICE_OK)
         return false;
@@ -368,11 +374,11 @@ static bool take_folder(void *context, uint64_t table)
 }
 
 /* A table with many small edits is folded along with the write; the fold is dropped in G where it does not fit any
- * more. */
+ * more. Who may not fold makes no attempt either: while one folds, the others of a pool only go on. */
 static sluice_status add_folds(co_run *run, sluice_error *err)
 {
     char stem[56], id[PF_ID_TEXT];
-    if (!st_delta_wants_folds(st_snapshot_view(run->write.base), &run->write.delta))
+    if (!st_delta_wants_folds(st_snapshot_view(run->write.base), &run->write.delta, take_folder, run))
         return SLUICE_OK;
     PF_TRY(co_write_need_attempt(&run->write, err));
     pf_id_text(&run->write.attempt->id, id);

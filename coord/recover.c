@@ -6,6 +6,7 @@
  * stands (coord/resolve.c). A live owner's slot is never touched. What cannot be understood goes to quarantine and
  * blocks what it overlaps. A listing that fails is loud; a slot that became free between list and look is fine.
  */
+#include "coord/kept_files.h"
 #include "coord/append.h"
 #include "coord/audit.h"
 #include "coord/board.h"
@@ -283,14 +284,13 @@ static sluice_status settle_names(const recovery_state *recovery, sluice_error *
 sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_overlap *overlap, co_recovered_fn *each,
                                void *context, pf_deadline deadline, sluice_error *err)
 {
-    pf_volume *volume = st_graph_volume(graph);
     recovery_state recovery = {.graph = graph, .mode = mode, .overlap = overlap, .each = each, .context = context};
     recovery.how = (co_resolution){.graph = graph, .deadline = deadline};
     bool changes = mode != CO_RECOVER_PROBE, used[CO_SLOTS];
     if (changes && st_graph_access(graph) != PF_WRITE)
         return pf_fail(err, SLUICE_PERMISSION, "recovery needs a graph that is open for writing");
     sluice_status status;
-    PF_GOTO(status, done, pf_open(volume, ST_INTENTS_FILE, PF_READ, &recovery.intents, err));
+    PF_GOTO(status, done, co_intents_open(graph, &recovery.intents, err));
     PF_GOTO(status, done, co_board_look(graph, recovery.intents, used, err));
     for (uint32_t i = 0; i < CO_SLOTS; i++)
         if (used[i])
@@ -304,7 +304,7 @@ sluice_status co_recover_until(st_graph *graph, co_recover_mode mode, const co_o
         status = refuse(&recovery.blocker, err);
 done:
     lk_lockfile_close(recovery.how.graph_locks);
-    (void)pf_close(recovery.intents, NULL); /* only read */
+    co_intents_close(graph, recovery.intents);
     return status;
 }
 
@@ -339,7 +339,7 @@ sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, boo
 {
     pf_file *intents = NULL;
     *ret_due = false;
-    PF_TRY(pf_open(st_graph_volume(graph), ST_INTENTS_FILE, PF_READ, &intents, err));
+    PF_TRY(co_intents_open(graph, &intents, err));
     bool used[CO_SLOTS];
     sluice_status status;
     PF_GOTO(status, done, co_board_look(graph, intents, used, err));
@@ -361,7 +361,7 @@ sluice_status co_recovery_is_due(st_graph *graph, const co_overlap *overlap, boo
     if (!*ret_due)
         status = each_quarantined(graph, intents, find_blocker, (void *)(uintptr_t)overlap, err);
 done:
-    (void)pf_close(intents, NULL); /* only read */
+    co_intents_close(graph, intents);
     return status;
 }
 

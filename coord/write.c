@@ -9,6 +9,7 @@
 #include "coord/append.h"
 #include "coord/epoch.h"
 #include "coord/events.h"
+#include "coord/kept_files.h"
 #include "coord/recovery.h"
 #include "coord/run.h"
 #include "locks/line.h"
@@ -168,7 +169,7 @@ static sluice_status find_branch(co_run *run, sluice_error *err)
         return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
     st_branch_folder(incarnation, folder);
     (void)snprintf(path, sizeof path, "%s/locks", folder);
-    PF_TRY(lk_lockfile_open(run->volume, path, &run->locks, err));
+    PF_TRY(co_locks_open(run->write.graph, path, &run->locks, err));
     PF_TRY(st_graph_log(run->write.graph, incarnation, &run->log, err));
     run->incarnation = incarnation;
     return SLUICE_OK;
@@ -351,7 +352,7 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     /* Staged names carry the plan's number; a conductor that takes over from a dead one must not meet its names. */
     run.write.plan_number = (uint32_t)pf_random_u64() & 0x7fffff00u;
 
-    sluice_status status = lk_lockfile_open(run.volume, "locks/graph", &run.graph_locks, err);
+    sluice_status status = co_locks_open(graph, "locks/graph", &run.graph_locks, err);
     if (status == SLUICE_OK)
         status = co_epochs_void(graph, executor, co_run_deadline(&run), err);
     if (status == SLUICE_OK)
@@ -387,8 +388,8 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     co_read_set_free(&run.left);
     if (run.write.attempt == &run.own)
         (void)co_attempt_finish(graph, &run.own, NULL); /* what it cannot remove is collection's */
-    lk_lockfile_close(run.locks);                       /* and with it admission */
-    lk_lockfile_close(run.graph_locks);
+    co_locks_close(graph, run.locks);                   /* and with it admission */
+    co_locks_close(graph, run.graph_locks);
     co_source_close(&run.source);
     return status;
 }

@@ -33,6 +33,7 @@ struct lk_lockfile {
     hold *holds;
     uint32_t count;
     uint32_t capacity;
+    char path[64]; /* empty: longer than that */
 };
 
 /* What a byte of this file is in the order of everything lockable; false: it stands outside of it. */
@@ -121,6 +122,8 @@ sluice_status lk_lockfile_open(pf_volume *volume, const char *path, lk_lockfile 
     if (!lockfile)
         return pf_fail_memory(err);
     lockfile->volume = volume;
+    if (strlen(path) < sizeof lockfile->path)
+        memcpy(lockfile->path, path, strlen(path) + 1);
     classify(lockfile, path);
     sluice_status status = pf_open(volume, path, PF_WRITE, &lockfile->file, err);
     if (status != SLUICE_OK) {
@@ -142,6 +145,11 @@ void lk_lockfile_close(lk_lockfile *lockfile)
     (void)pf_close(lockfile->file, NULL); /* nothing was written through it; the kernel lets go of every lock */
     free(lockfile->holds);
     free(lockfile);
+}
+
+bool lk_lockfile_is(const lk_lockfile *lockfile, const char *path)
+{
+    return lockfile->path[0] && strcmp(lockfile->path, path) == 0;
 }
 
 static hold *find(lk_lockfile *lockfile, uint64_t byte)
@@ -235,4 +243,16 @@ void lk_release(lk_lockfile *lockfile, uint64_t byte)
         return;
     order_drop(lockfile, byte);
     (void)release_kernel_lock(lockfile, held, NULL); /* on failure it stays listed: see there */
+}
+
+bool lk_lockfile_clear(lk_lockfile *lockfile)
+{
+    for (uint32_t i = lockfile->count; i-- > 0;) { /* the last one takes the place of the one that goes */
+        hold *held = &lockfile->holds[i];
+        if (held->count > 0)
+            order_drop(lockfile, held->byte);
+        held->count = 0;
+        (void)release_kernel_lock(lockfile, held, NULL); /* on failure it stays listed */
+    }
+    return lockfile->count == 0;
 }

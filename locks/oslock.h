@@ -34,6 +34,10 @@ typedef struct lk_lockfile lk_lockfile;
 /* Opens an existing lock file ("branches/1/locks") on a descriptor of its own. */
 sluice_status lk_lockfile_open(pf_volume *volume, const char *path, lk_lockfile **ret_lockfile, sluice_error *err);
 void lk_lockfile_close(lk_lockfile *lockfile); /* releases all; NULL allowed */
+/* Releases all, and keeps the file open. False: the kernel did not take all back; only closing does. */
+bool lk_lockfile_clear(lk_lockfile *lockfile);
+/* Is this the lock file of that path? */
+bool lk_lockfile_is(const lk_lockfile *lockfile, const char *path);
 /* LIVE_WRITER_CONTENTION at the deadline; a deadline that has passed is one try. FENCED when the file was replaced. */
 sluice_status lk_take(lk_lockfile *lockfile, uint64_t byte, pf_lock_mode mode, pf_deadline deadline, sluice_error *err);
 void lk_release(lk_lockfile *lockfile, uint64_t byte);

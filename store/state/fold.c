@@ -91,10 +91,18 @@ static bool is_due(const st_view *view, const st_delta *delta, uint32_t i)
     return entry && entry->edit_count >= ST_FOLD_AT && !delta->edits[i].edit.replace;
 }
 
-bool st_delta_wants_folds(const st_view *view, const st_delta *delta)
+/* Whoever has the folder folds, and beyond a bound everybody does. */
+static bool may_fold(const st_view *view, uint64_t table, st_may_merge_fn *may_merge, void *context, bool *ret_mine)
 {
+    *ret_mine = may_merge && may_merge(context, table);
+    return !may_merge || *ret_mine || st_view_table(view, table)->edit_count >= ST_FOLD_MUST;
+}
+
+bool st_delta_wants_folds(const st_view *view, const st_delta *delta, st_may_merge_fn *may_merge, void *context)
+{
+    bool mine;
     for (uint32_t i = 0; i < delta->edit_count; i++)
-        if (is_due(view, delta, i))
+        if (is_due(view, delta, i) && may_fold(view, delta->edits[i].edit.table, may_merge, context, &mine))
             return true;
     return false;
 }
@@ -104,11 +112,9 @@ sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta 
 {
     for (uint32_t i = 0; i < delta->edit_count; i++) {
         uint64_t table = delta->edits[i].edit.table;
-        if (!is_due(view, delta, i))
+        bool mine;
+        if (!is_due(view, delta, i) || !may_fold(view, table, may_merge, context, &mine))
             continue;
-        bool mine = may_merge && may_merge(context, table);
-        if (may_merge && !mine && st_view_table(view, table)->edit_count < ST_FOLD_MUST)
-            continue; /* whose folder it is folds */
         st_fold *folds = realloc(delta->folds, ((size_t)delta->fold_count + 1) * sizeof(*folds));
         if (!folds)
             return pf_fail_memory(err);

@@ -279,7 +279,7 @@ bool st_table_list_same(const st_table_list *a, const st_table_list *b);
  * a state page; and while one folds, a group of writers goes on, so that the second is far above the first. A fold
  * without merging is void only when another was taken, so the edits stay fewer than the latter and those of the writers
  * that prepared at one time. */
-#define ST_FOLD_AT   96u
+#define ST_FOLD_AT   32u
 #define ST_FOLD_MUST 1024u
 
 /* The edits that stand behind a table's folded list, put into its pages (staged under tables/<id>/lists/). It rides
@@ -405,10 +405,12 @@ pf_sha256 st_delta_digest(const st_delta *delta);
 /* Adds an edit to a delta and takes its insides over (also when it fails). One over ST_ATTACHED_EDIT_MAX is staged as
  * tables/<id>/lists/<stem>-e.json, synced with its folder. */
 sluice_status st_delta_add_edit(pf_volume *volume, st_delta *delta, st_edit *edit, const char *stem, sluice_error *err);
-/* Has a table of the delta's edits ST_FOLD_AT edits or more? */
-bool st_delta_wants_folds(const st_view *view, const st_delta *delta);
-/* Adds folds for those tables. `may_merge` is asked for each: is its folder mine? NULL: no. */
+/* `may_merge` is asked for each table: is its folder mine? It says the same to the second question. NULL: no, but fold.
+ */
 typedef bool st_may_merge_fn(void *context, uint64_t table);
+/* Has a table of the delta's edits so many edits that this write folds it? */
+bool st_delta_wants_folds(const st_view *view, const st_delta *delta, st_may_merge_fn *may_merge, void *context);
+/* Adds folds for those tables. */
 sluice_status st_delta_add_folds(st_graph *graph, const st_view *view, st_delta *delta, const char *stem,
                                  st_may_merge_fn *may_merge, void *context, sluice_error *err);
 /* Rows that these deltas will have numbered from the branch's block. RESOURCE_LIMIT when they are more than a block

@@ -65,7 +65,7 @@ static void a_small_mutation_is_one_sync_and_makes_no_file(void **state)
 
 /* Calls at the volume port: of a small commit that folds nothing, whatever the history and however large the table; and
  * of opening the graph and its head, which reads one segment of the branch at most. */
-#define CALLS         64u
+#define CALLS         54u
 #define OPENING_CALLS 40u
 #define OPENING_BYTES (UINT64_C(6) << 20)
 
