@@ -280,7 +280,7 @@ bool st_table_list_same(const st_table_list *a, const st_table_list *b);
  * without merging is void only when another was taken, so the edits stay fewer than the latter and those of the writers
  * that prepared at one time. */
 #define ST_FOLD_AT   32u
-#define ST_FOLD_MUST 1024u
+#define ST_FOLD_MUST 384u
 
 /* The edits that stand behind a table's folded list, put into its pages (staged under tables/<id>/lists/). It rides
  * along with a write: applied in G if these pages and edits still lead the entry, else dropped. No part of the delta.
