@@ -6,11 +6,11 @@
  * stands (coord/resolve.c). A live owner's slot is never touched. What cannot be understood goes to quarantine and
  * blocks what it overlaps. A listing that fails is loud; a slot that became free between list and look is fine.
  */
-#include "coord/kept_files.h"
 #include "coord/append.h"
 #include "coord/audit.h"
 #include "coord/board.h"
 #include "coord/events.h"
+#include "coord/kept_files.h"
 #include "coord/quarantine.h"
 #include "coord/recovery.h"
 #include "platform/check.h"
