@@ -321,8 +321,11 @@ static void prepare_full_segment(load_fixture *f)
     st_graph_close(graph);
 }
 
+/* Nothing but the head keeps what lies in the first one. */
 static void prepare_two_segments(load_fixture *f)
 {
+    matrix_do(f, checkpoint_delete);
+    matrix_do(f, branch_delete);
     fill_segment(f, true);
     matrix_do(f, matrix_next_write);
 }
