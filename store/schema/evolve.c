@@ -305,6 +305,13 @@ static sluice_status compare_property(comparison *c, const st_type_def *older, c
     return SLUICE_OK;
 }
 
+static const char *what_old_rows_have(const st_property *added)
+{
+    if (added->default_value.present && !added->default_value.is_null)
+        return ", its default in rows that are there";
+    return added->nullable ? ", null in rows that are there" : "";
+}
+
 static sluice_status compare_properties(comparison *c, const st_type_def *older, const st_type_def *type)
 {
     for (uint32_t i = 0; i < type->property_count; i++) {
@@ -319,7 +326,7 @@ static sluice_status compare_properties(comparison *c, const st_type_def *older,
             PF_TRY(compare_property(c, older, type, i, (uint32_t)was));
         else
             PF_TRY(add_step(c, step, "%s.%s is added: %s%s", type->name, property->name, st_type_name(property->type),
-                            property->nullable ? ", may be null" : ""));
+                            what_old_rows_have(property)));
     }
     for (uint32_t i = 0; i < older->property_count; i++) {
         st_step step = {.kind = ST_STEP_DROP_PROPERTY,
