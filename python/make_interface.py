@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""Prints the declarations of include/sluice as cffi takes them: what the preprocessor leaves of our own headers. The package keeps
-them in sluice/interface.cdef; tests/python compares.
+"""Prints the module sluice/interface.py: the declarations of include/sluice (what the preprocessor leaves of our own headers), read by
+cffi ahead of time, so that no process has to. tests/python compares.
 
-    python3 python/make_interface.py > python/sluice/interface.cdef
+    build/venv/bin/python python/make_interface.py > python/sluice/interface.py
 """
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import tempfile
+
+import cffi
 
 
-def interface(root):
+def declarations(root):
     text = subprocess.run([os.environ.get("CC", "cc"), "-E", "-I" + os.path.join(root, "include"), "-x", "c",
                            os.path.join(root, "include/sluice/sluice.h")], check=True, stdout=subprocess.PIPE, text=True).stdout
     kept, ours = [], False
@@ -22,6 +26,18 @@ def interface(root):
         elif ours and line.strip():
             kept.append(re.sub(r"\b_Bool\b", "bool", line.rstrip()))
     return "\n".join(kept) + "\n"
+
+
+def interface(root):
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(root))
+    ffi.set_source("sluice.interface", None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "interface.py")
+        with contextlib.redirect_stdout(sys.stderr):  # it says what it does
+            ffi.emit_python_code(path)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-import cffi
 import pyarrow
+
+from .interface import ffi as _ffi
 
 if TYPE_CHECKING:
     import pandas
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "Snapshot", "Receipt", "MergeReceipt", "Commit", "Branch", "Checkpoint", "Change", "Conflict", "Collected", "Reject",
            "Feed", "Neighbor", "Copied", "Finding", "Salvaged", "SluiceError", "MergeConflict", "GapError", "salvage", "to_parquet", "version"]
 
-_ffi = cffi.FFI()
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "interface.cdef"), encoding="utf-8") as _file:
-    _ffi.cdef(_file.read())
 _lib = _ffi.dlopen(os.environ.get("SLUICE_LIBRARY", "libsluice.so.0"))
 
 Source = Union[str, "os.PathLike[str]", Any]

@@ -48,9 +48,9 @@ class Package(unittest.TestCase):
                                                          "age": [i % 100 if i % 3 else None for i in ids]})})
 
     def test_the_declarations_are_those_of_the_headers(self):
-        with open(os.path.join(SOURCE, "python/sluice/interface.cdef"), encoding="utf-8") as file:
+        with open(os.path.join(SOURCE, "python/sluice/interface.py"), encoding="utf-8") as file:
             self.assertEqual(file.read().split(), make_interface.interface(SOURCE).split(),
-                             "python3 python/make_interface.py > python/sluice/interface.cdef")
+                             "build/venv/bin/python python/make_interface.py > python/sluice/interface.py")
 
     def test_tables_frames_and_files_load_and_come_back(self):
         receipt = self.load_people()
