@@ -16,6 +16,7 @@
 
 #include "platform/check.h"
 #include "store/fragment/blocks.h"
+#include "store/fragment/search.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -360,15 +361,11 @@ sluice_status st_adjacency_find(st_adjacency *adjacency, uint64_t hash, uint64_t
     *ret_first = *ret_end = 0;
     if (!find_stretch(adjacency, hash, &stretch))
         return SLUICE_OK;
-    uint64_t low = stretch * STRETCH, end = low + STRETCH < layout->nodes ? low + STRETCH : layout->nodes, high = end;
+    uint64_t low = stretch * STRETCH, end = low + STRETCH < layout->nodes ? low + STRETCH : layout->nodes;
+    uint64_t to = stretch + 1 < layout->fences ? adjacency->fences[stretch + 1] : UINT64_MAX;
     PF_TRY(touch(adjacency, layout->nodes_offset + low * 8, (end - low) * 8, err));
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (node_at(adjacency, middle) < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = st_search_hash(adjacency->map.data + layout->nodes_offset, sizeof(uint64_t), low, end,
+                         adjacency->fences[stretch], to, hash);
     if (low == end || node_at(adjacency, low) != hash)
         return SLUICE_OK;
     PF_TRY(touch(adjacency, layout->firsts_offset + low * 4, 8, err));

@@ -16,6 +16,7 @@
 #include "platform/check.h"
 #include "store/fragment/run_impl.h"
 #include "store/fragment/run_packet.h"
+#include "store/fragment/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,45 +234,6 @@ static uint64_t fences_below(const st_run *run, uint64_t hash)
     return (uint64_t)(base - run->fences) + (*base < hash);
 }
 
-/* The first entry of [low, high) whose hash is at least `hash`. Hashes are spread evenly between those at the edges,
- * `from` and `to`, so a guess by proportion lands close; from there the place is bracketed by growing steps and halved.
- */
-static uint64_t search_block(const st_run *run, uint64_t low, uint64_t high, uint64_t from, uint64_t to, uint64_t hash)
-{
-    enum { STEP = 8 };
-    uint64_t guess = low;
-
-    if (hash > from && hash < to && high > low)
-        guess += (uint64_t)((double)(hash - from) / (double)(to - from) * (double)(high - low - 1));
-    if (guess < high && entry_at(run, guess)->hash < hash) {
-        low = guess + 1;
-        for (uint64_t step = STEP; step < high - low; step *= 2) {
-            if (entry_at(run, low + step)->hash >= hash) {
-                high = low + step;
-                break;
-            }
-            low += step + 1;
-        }
-    } else {
-        high = guess;
-        for (uint64_t step = STEP; step < high - low; step *= 2) {
-            if (entry_at(run, high - step)->hash < hash) {
-                low = high - step + 1;
-                break;
-            }
-            high -= step;
-        }
-    }
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (entry_at(run, middle)->hash < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The first entry whose hash is at least `hash`: fences choose the packet or block, which is the only one touched. */
 static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index, sluice_error *err)
 {
@@ -288,8 +250,8 @@ static sluice_status lower_bound(st_run *run, uint64_t hash, uint64_t *ret_index
     }
     PF_TRY(touch(run, fence - 1, err));
     uint64_t to = fence < run->footer.fences ? run->fences[fence] : run->footer.last_hash;
-    *ret_index =
-        search_block(run, first_entry_of(run, fence - 1), end_of(run, fence - 1), run->fences[fence - 1], to, hash);
+    *ret_index = st_search_hash(run->map.data + RUN_HEADER, RUN_PLAIN_ENTRY, first_entry_of(run, fence - 1),
+                                end_of(run, fence - 1), run->fences[fence - 1], to, hash);
     return SLUICE_OK;
 }
 

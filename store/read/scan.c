@@ -3,7 +3,8 @@
  *
  * Columns come as they lie in the mapped file, uncopied, unless rows of the batch are deleted: then the living ones are
  * copied together in stretches; so are those of a property whose type was made wider. A property that a fragment lacks
- * (it was added later) is what it was said to be then, or null. One fragment is open at a time.
+ * (it was added later) is what it was said to be then, or null. One fragment is open at a time, or they stay open with
+ * the snapshot's reader (st_scan_open_kept).
  */
 #include "platform/check.h"
 #include "store/fragment/fragment_format.h"
@@ -27,6 +28,8 @@ struct st_scan {
     uint32_t count;
     const st_table_list *list; /* `own`, or the snapshot's reader's */
     st_table_list own;
+    st_table_reader *keeper; /* keeps fragments open, and has the list; NULL: nobody does */
+    bool no_row_ids;
     uint32_t next_fragment, end;
     st_fragment *fragment;
     uint32_t next_batch;
@@ -113,6 +116,19 @@ sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const
     return SLUICE_OK;
 }
 
+sluice_status st_scan_open_kept(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
+                                bool row_ids, st_scan **ret_scan, sluice_error *err)
+{
+    st_table_reader *reader = NULL;
+    PF_TRY(st_table_reader_get(snapshot, type->table, &reader, err));
+    PF_TRY(scan_new(snapshot, type, columns, count, ret_scan, err));
+    (*ret_scan)->keeper = reader;
+    (*ret_scan)->list = &reader->list;
+    (*ret_scan)->end = reader->list.count;
+    (*ret_scan)->no_row_ids = !row_ids;
+    return SLUICE_OK;
+}
+
 sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns,
                                     uint32_t count, uint32_t fragment, st_scan **ret_scan, sluice_error *err)
 {
@@ -133,6 +149,28 @@ const st_column_spec *st_scan_specs(const st_scan *scan, uint32_t *ret_count)
     return scan->specs;
 }
 
+/* As the keeper has it open; else opened, and left with it when it is not compressed: what is unpacked takes memory. */
+static sluice_status open_fragment(st_scan *scan, uint32_t i, sluice_error *err)
+{
+    st_opened *kept = scan->keeper ? &scan->keeper->opened[i] : NULL;
+    bool compressed = false;
+    if (kept && kept->fragment) {
+        scan->fragment = kept->fragment;
+        st_fragment_hold(scan->fragment);
+        return SLUICE_OK;
+    }
+    PF_TRY(st_fragment_open(st_graph_volume(scan->snapshot->graph), scan->type->table,
+                            &scan->list->fragments[i].fragment, &scan->fragment, err));
+    if (!kept)
+        return SLUICE_OK;
+    PF_TRY(st_fragment_is_compressed(scan->fragment, &compressed, err));
+    if (!compressed) {
+        kept->fragment = scan->fragment;
+        st_fragment_hold(scan->fragment);
+    }
+    return SLUICE_OK;
+}
+
 /* Opens the next fragment that has a living row; *ret_any false at the end. */
 static sluice_status next_fragment(st_scan *scan, bool *ret_any, sluice_error *err)
 {
@@ -144,9 +182,7 @@ static sluice_status next_fragment(st_scan *scan, bool *ret_any, sluice_error *e
         scan->next_fragment++;
     if (scan->next_fragment == scan->end)
         return SLUICE_OK;
-    const st_edit_add *add = &scan->list->fragments[scan->next_fragment++];
-    PF_TRY(st_fragment_open(st_graph_volume(scan->snapshot->graph), scan->type->table, &add->fragment, &scan->fragment,
-                            err));
+    PF_TRY(open_fragment(scan, scan->next_fragment++, err));
     scan->next_batch = 0;
     scan->first = 0;
     scan->next_dead = 0;
@@ -288,7 +324,8 @@ static sluice_status fill_commits(st_scan *scan, uint32_t batch, const living *r
 
 static sluice_status fill_batch(st_scan *scan, uint32_t batch, const living *rows, sluice_error *err)
 {
-    PF_TRY(fill_row_ids(scan, batch, rows, err));
+    if (!scan->no_row_ids)
+        PF_TRY(fill_row_ids(scan, batch, rows, err));
     if (scan->with_commits)
         PF_TRY(fill_commits(scan, batch, rows, err));
     for (uint32_t i = 0; i < scan->count; i++)

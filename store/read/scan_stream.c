@@ -214,7 +214,7 @@ static sluice_status open_stream(scan_stream *scan, st_snapshot *snapshot, const
         return pf_fail_memory(err);
     PF_TRY(choose(scan, type, options, err));
     PF_TRY(add_filter(scan, options->where, err));
-    return st_scan_open(snapshot, type, scan->scanned, scan->scanned_count, &scan->scan, err);
+    return st_scan_open_kept(snapshot, type, scan->scanned, scan->scanned_count, scan->row_id, &scan->scan, err);
 }
 
 sluice_status st_scan_stream(st_snapshot *snapshot, const st_type_def *type, const st_stream_options *options,

@@ -54,6 +54,10 @@ typedef struct st_scan st_scan;
 /* `columns`: indexes into st_type_columns' layout of the type; NULL: all. Rows come in list order, then file order. */
 sluice_status st_scan_open(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
                            st_scan **ret_scan, sluice_error *err);
+/* For whoever scans again and again: fragments that are not compressed stay open with the snapshot, so that nothing is
+ * mapped and checked twice; without `row_ids` batches have none. */
+sluice_status st_scan_open_kept(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns, uint32_t count,
+                                bool row_ids, st_scan **ret_scan, sluice_error *err);
 /* One fragment of the table's list; all columns come with the commits of the rows: for rewriting it. */
 sluice_status st_scan_open_fragment(st_snapshot *snapshot, const st_type_def *type, const uint32_t *columns,
                                     uint32_t count, uint32_t fragment, st_scan **ret_scan, sluice_error *err);
