@@ -4,7 +4,9 @@
  */
 #include "lib/handle.h"
 #include "lib_fixture.h"
+#include "tests/support/folder.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WARM  3u
@@ -39,12 +41,54 @@ static void a_commit_after_others_is_one_flush_and_reads_no_history(void **state
     }
 }
 
+static uint64_t scan_all(sluice_snapshot *snapshot)
+{
+    sluice_error err = {0};
+    struct ArrowArrayStream stream;
+    struct ArrowArray batch;
+    uint64_t rows = 0;
+    ASSERT_OK(sluice_scan(snapshot, "Person", NULL, &stream, &err));
+    while (stream.get_next(&stream, &batch) == 0 && batch.release) {
+        rows += (uint64_t)batch.length;
+        batch.release(&batch);
+    }
+    stream.release(&stream);
+    return rows;
+}
+
+static void a_scan_after_another_of_its_snapshot_opens_and_reads_nothing(void **state)
+{
+    lib_fixture *fixture = *state;
+    pf_volume *volume = st_graph_volume(fixture->graph->graph);
+    char *path = test_path(fixture->folder, "people.csv");
+    const sluice_input input = {.type = "Person", .path = path};
+    sluice_snapshot *snapshot = NULL;
+    sluice_error err = {0};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs("id,name,age\n", file);
+    for (int i = 0; i < 20000; i++)
+        (void)fprintf(file, "%d,somebody,%d\n", i, i % 90);
+    assert_int_equal(fclose(file), 0);
+    ASSERT_OK(sluice_load(fixture->graph, &input, 1, SLUICE_LOAD_INSERT, NULL, NULL, &err));
+    ASSERT_OK(sluice_snapshot_open(fixture->graph, NULL, NULL, &snapshot, &err));
+    pf_volume_counters_reset(volume);
+    assert_int_equal(scan_all(snapshot), 20000);
+    assert_true(pf_volume_counters(volume)->opens > 0);
+    pf_volume_counters_reset(volume);
+    assert_int_equal(scan_all(snapshot), 20000);
+    assert_int_equal(pf_volume_counters(volume)->calls, 0);
+    sluice_snapshot_close(snapshot);
+    free(path);
+}
+
 #define IN_GRAPH(name) cmocka_unit_test_setup_teardown(name, lib_fixture_make, lib_fixture_free)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_GRAPH(a_commit_after_others_is_one_flush_and_reads_no_history),
+        IN_GRAPH(a_scan_after_another_of_its_snapshot_opens_and_reads_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
