@@ -83,6 +83,19 @@ class Rules(unittest.TestCase):
             ran = measure.run(["sh", "-c", 'echo \'{"measure": "m", "unit": "s", "value": 2}\''], folder)
             self.assertEqual(ran.measures(), {"m": ("s", 2)})
 
+    def test_tables_replace_those_between_the_marks_of_a_document(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.md")
+            with open(path, "w") as file:
+                file.write("# Page\n\n%s\nold\n%s\n\nrest\n" % (report.BEGIN, report.END))
+            for _ in range(2):
+                report.put_into(path, "# Benchmark\n\nseen\n\n## load\n")
+            with open(path) as file:
+                self.assertEqual(file.read(), "# Page\n\n%s\nseen\n\n### load\n%s\n\nrest\n" % (report.BEGIN, report.END))
+            with open(path, "w") as file:
+                file.write("no marks\n")
+            self.assertRaises(ValueError, report.put_into, path, "# Benchmark\n")
+
     def test_results_are_read_as_they_were_written(self):
         found = results.Results()
         found.add("part", "case", "sluice", "wall", "s", 0, 1.5)

@@ -35,6 +35,21 @@ def case_table(results, part, case):
     return lines
 
 
+BEGIN, END = "<!-- written by scripts/bench --into -->", "<!-- end of what scripts/bench has written -->"
+
+
+def put_into(path, text):
+    """The tables between the two marks of a document, in place of those that were there; headings one level down."""
+    with open(path, encoding="utf-8") as file:
+        before, mark, rest = file.read().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not mark or not end:
+        raise ValueError("%s lacks the marks %s and %s" % (path, BEGIN, END))
+    body = "\n".join("#" + line if line.startswith("#") else line for line in text.strip().splitlines()[1:])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + "\n" + body.strip() + "\n" + END + after)
+
+
 def whole(results, bars, about):
     lines = ["# Benchmark", "", "; ".join("%s: %s" % pair for pair in about.items()), "",
              "Medians of the runs, with the least and the most; each run in a process of its own, subjects in turn.", ""]
