@@ -120,6 +120,30 @@ static void give_back_promptly(void)
 #endif
 }
 
+#if SLUICE_JEMALLOC
+static bool read_heap(const char *name, uint64_t *ret_bytes)
+{
+    size_t bytes = 0, length = sizeof bytes;
+    bool known = mallctl(name, &bytes, &length, NULL, 0) == 0;
+    *ret_bytes = bytes;
+    return known;
+}
+#endif
+
+bool pf_heap_look(pf_heap *ret_heap)
+{
+    *ret_heap = (pf_heap){0};
+#if SLUICE_JEMALLOC
+    uint64_t epoch = 1;
+    size_t length = sizeof epoch;
+    return mallctl && mallctl("epoch", &epoch, &length, &epoch, length) == 0 &&
+           read_heap("stats.allocated", &ret_heap->allocated) && read_heap("stats.active", &ret_heap->active) &&
+           read_heap("stats.resident", &ret_heap->resident);
+#else
+    return false;
+#endif
+}
+
 /* The allocator keeps a table of each GiB of addresses that it uses, some MiB of it never written, and where a process
  * begins is chance: one that came to the next GiB in the middle of its work found no room for that table. So the
  * allocator comes now as far as it ever will; what it has mapped for that counts as untouched. */

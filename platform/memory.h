@@ -8,6 +8,7 @@
 #ifndef PLATFORM_MEMORY_H
 #define PLATFORM_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PF_MEMORY_UNBOUND UINT64_MAX
@@ -25,6 +26,12 @@ uint64_t pf_memory_share(void);
 uint64_t pf_memory_part(uint64_t parts, uint64_t least, uint64_t wanted);
 /* A block that is about to be filled: large pages, where the machine has them, save most of its first touches. */
 void pf_memory_to_fill(void *block, uint64_t bytes);
+/* What the allocator of this process says of itself, in bytes: given out; in pages that are in use for that; in memory
+ * at all. False without one that tells. */
+typedef struct pf_heap {
+    uint64_t allocated, active, resident;
+} pf_heap;
+bool pf_heap_look(pf_heap *ret_heap);
 /* Anonymous memory of a process at this moment; 0 when it cannot be told. */
 uint64_t pf_memory_of(int64_t pid);
 

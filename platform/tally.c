@@ -45,6 +45,15 @@ void pf_tally_place(sluice_phase phase)
         shared->places[own_place] = (uint32_t)phase;
 }
 
+void pf_tally_heap(const pf_heap *heap)
+{
+    if (!shared || own_place >= PF_TALLY_PLACES)
+        return;
+    shared->heaps[own_place][0] = heap->allocated;
+    shared->heaps[own_place][1] = heap->active;
+    shared->heaps[own_place][2] = heap->resident;
+}
+
 int64_t pf_tally_clock(void)
 {
     return shared ? pf_monotonic_ns() : 0;

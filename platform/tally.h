@@ -14,6 +14,7 @@
 #define PLATFORM_TALLY_H
 
 #include "platform/fail.h"
+#include "platform/memory.h"
 #include <stdint.h>
 
 #define PF_TALLY_CODES   64u /* codes of errors */
@@ -55,7 +56,8 @@ typedef struct pf_tallies { /* zeroed is empty */
     _Atomic uint64_t counts[PF_TALLY_COUNT];
     _Atomic uint64_t failures[PF_TALLY_CODES]; /* of writes, by code */
     pf_series_cells series[PF_SERIES_COUNT];
-    _Atomic uint32_t places[PF_TALLY_PLACES]; /* sluice_phase of the write that a process is in; 0: in none */
+    _Atomic uint64_t heaps[PF_TALLY_PLACES][3]; /* pf_heap of a process, as it last looked; 0: not yet */
+    _Atomic uint32_t places[PF_TALLY_PLACES];   /* sluice_phase of the write that a process is in; 0: in none */
 } pf_tallies;
 
 /* From here on this process and its children count there, as the process at `place` (PF_TALLY_NOWHERE: at none). NULL:
@@ -64,6 +66,7 @@ void pf_tallies_share(pf_tallies *tallies, uint32_t place);
 void pf_tally_add(pf_tally what, uint64_t count);
 void pf_tally_failure(sluice_status code);
 void pf_tally_place(sluice_phase phase);
+void pf_tally_heap(const pf_heap *heap);
 /* Now, for pf_tally_since; 0 where nothing is counted. */
 int64_t pf_tally_clock(void);
 void pf_tally_since(pf_series series, int64_t clock); /* nothing for 0 */

@@ -27,6 +27,7 @@ static void close_graph(host_graph *graph)
 {
     if (graph->ready)
         (void)pf_remove(graph->volume, HINT_FILE, NULL);
+    host_ledger_close(graph);
     lk_lockfile_close(graph->locks);
     pf_volume_close(graph->volume);
     graph->locks = NULL;
@@ -80,6 +81,7 @@ static void try_open(host_server *host, host_graph *graph)
                  sluice_status_name(graph->problem.code));
         return;
     }
+    host_ledger_open(host, graph);
     host_log("info", "graph-hosted", "graph=%u weight=%u max_jobs=%u", graph->number, graph->config.weight,
              graph->config.max_jobs);
     host_runner_ahead(host, graph);

@@ -27,7 +27,7 @@ static void drain(host_server *host)
         if (job->state != HOST_WAITING)
             continue;
         (void)pf_fail(&error, SLUICE_WRITER_BUSY, "the supervisor ended before the job began");
-        host_job_end(host, job, 0, &error);
+        host_job_end(host, job, 0, job->fates > 0 ? &job->failed : &error);
     }
     for (host_graph *graph = host->graphs; graph; graph = graph->next)
         host_maintenance_stop(host, graph);

@@ -9,7 +9,8 @@
  *   rpc.c      requests: what is asked, and whether this user may
  *   status.c   what it says of itself; kept.c, what it said a moment ago
  *   job.c      jobs: admission, queues, the fair choice, ends
- *   maintain.c what a graph is looked after with
+ *   ledger.c   what the next supervisor learns of jobs that had not ended
+ *   maintain.c what a graph is looked after with; schedule.c, when
  *   runner.c   the processes: forking, orders, output, deaths
  *   http.c     metrics, health, the status page
  *   metrics.c  the text of the metrics
@@ -29,7 +30,7 @@
  * Crash rules. Runner: its process is reaped (the only proof), then its job is given to another, a bounded number of
  * times; every attempt has the same operation id, so that what was published before the death is found and not
  * repeated. Supervisor: the kernel ends its runners with it, and each pool below a runner with that; what was admitted
- * and not published is nothing, and its clients see their connection end.
+ * and not published is nothing, its clients see their connection end, and the next supervisor reports it.
  */
 #ifndef COORD_HOST_HOST_H
 #define COORD_HOST_HOST_H
@@ -60,6 +61,7 @@
 #define HOST_HELD_MAX        512u /* descriptors that the jobs of one graph hold; lines of one user that are not whole */
 #define HOST_HELD_BYTES      (UINT64_C(64) << 20) /* of requests and answers of one user */
 #define HOST_ENDED_KEPT      256u                 /* jobs whose end is remembered */
+#define HOST_LEDGER_SLOTS    512u                 /* jobs of a graph that a killed supervisor leaves to the next */
 #define HOST_RUNNERS_MAX     512u
 #define HOST_GIVEN_UP_MAX    4u /* epochs of a graph's damaged regions that the next one voids */
 #define HOST_TICK_MS         200
@@ -143,6 +145,8 @@ struct host_job {
     int exit;
     sluice_error failed; /* code OK: it ended by itself, with `exit` */
     host_waiter *waiters;
+    pf_buffer record;     /* what is kept of it until it has ended; empty: nothing */
+    uint32_t ledger_slot; /* + 1 */
 };
 
 typedef struct host_sample { /* of one graph, in one step of time */
@@ -200,8 +204,10 @@ struct host_graph {
     co_latch_watch latches[2];
     host_job *queue; /* waiting, first in first out */
     uint32_t queued, running;
-    uint32_t writing;          /* of those that run, the ones that may change something */
-    host_mode mode;            /* of its jobs: the configuration's, else the graph's own */
+    uint32_t writing; /* of those that run, the ones that may change something */
+    host_mode mode;   /* of its jobs: the configuration's, else the graph's own */
+    pf_file *ledger;  /* NULL: nothing is kept */
+    bool ledger_used[HOST_LEDGER_SLOTS];
     pf_shared_memory disk;     /* how many bytes it has, as its runners count them (platform/allowance.h) */
     uint32_t held;             /* descriptors of its jobs that have not ended */
     uint64_t pass[HOST_LANES]; /* what it has had, by weight: who has had least is next */
@@ -479,8 +485,25 @@ void host_maintenance_ended(host_graph *graph, const host_job *job); /* its job 
 void host_maintenance_stop(host_server *host, host_graph *graph);    /* takes its job back, if there is one */
 /* "off", "idle", "waiting", "running", "backing-off". */
 const char *host_maintenance_state(const host_graph *graph, int64_t now);
+uint64_t host_maintenance_pause(const host_graph *graph); /* in seconds, with what failures add */
 extern const char *const host_task_names[HOST_TASKS];
 extern const char *const host_outcome_names[HOST_OUTCOMES];
+
+/* ---- ledger.c ---- */
+
+/* What there is to keep of a job; `words` of its request. */
+void host_ledger_describe(host_job *job, const st_node *words);
+void host_ledger_note(host_job *job); /* it was admitted */
+void host_ledger_drop(host_job *job); /* it has ended */
+/* Of a graph that was taken in: jobs that a killed supervisor left are added, to be looked for. */
+void host_ledger_open(host_server *host, host_graph *graph);
+void host_ledger_close(host_graph *graph);
+
+/* ---- schedule.c ---- */
+
+void host_schedule_keep(const host_graph *graph);
+void host_schedule_forget(const host_graph *graph);
+bool host_schedule_read(host_graph *graph); /* false: nothing that could be believed was kept */
 
 /* ---- runner.c ---- */
 

@@ -36,6 +36,7 @@ static void drop_request(host_job *job)
 void host_job_free(host_job *job)
 {
     drop_request(job);
+    pf_buffer_free(&job->record);
     pf_buffer_free(&job->output[0]);
     pf_buffer_free(&job->output[1]);
     free(job);
@@ -294,6 +295,7 @@ void host_job_add(host_server *host, host_job *job)
     else
         host->oldest = job;
     host->newest = job;
+    host_ledger_note(job);
     enqueue(job, false);
 }
 
@@ -399,6 +401,8 @@ void host_job_end(host_server *host, host_job *job, int exit, const sluice_error
         count_end(job);
     job->graph->held -= job->descriptor_count;
     drop_request(job);
+    host_ledger_drop(job);
+    pf_buffer_free(&job->record);
     host_rpc_ended(host, job);
     host->ended++;
 }
@@ -522,7 +526,7 @@ void host_jobs_tick(host_server *host, int64_t now)
 const char *host_state_name(const host_job *job)
 {
     if (job->state == HOST_WAITING)
-        return job->attempts > 0 ? "retrying" : "queued";
+        return job->fates > 0 ? "settling" : job->attempts > 0 ? "retrying" : "queued";
     if (job->state == HOST_RUNNING)
         return job->cancelled ? "cancelling" : "running";
     if (job->failed.code == SLUICE_CANCELLED)

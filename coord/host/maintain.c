@@ -6,9 +6,8 @@
  * decided where the graph is open, and most jobs find nothing. Such a job waits in the graph's queue like any other and
  * takes a place that nobody else wants; one that has waited long has its turn among the others. There is never more
  * than one for a graph, and none beside a user's own optimize or gc. One that fails ends the round, and the pause
- * before the next is doubled with each failure in a row. Nothing of this is kept: after a start the first round comes
- * when a pause is over.
- */
+ * before the next is doubled with each failure in a row. When the next one is due is kept (schedule.c): it is no later
+ * for a start in between. */
 #include "coord/host/host.h"
 #include "platform/check.h"
 #include <stdarg.h>
@@ -100,15 +99,26 @@ static host_task next_task(const host_maintenance_config *wanted, host_task task
     return task <= HOST_GC && wanted->gc ? HOST_GC : HOST_TASKS;
 }
 
+uint64_t host_maintenance_pause(const host_graph *graph)
+{
+    uint64_t pause = graph->config.maintenance.every_seconds;
+    for (unsigned i = 0; i < graph->maintenance.failures && pause < PAUSE_MAX_S; i++)
+        pause = pause * 2 < PAUSE_MAX_S ? pause * 2 : PAUSE_MAX_S;
+    return pause;
+}
+
 static void end_round(host_graph *graph)
 {
     host_maintenance *own = &graph->maintenance;
-    uint64_t pause = graph->config.maintenance.every_seconds;
-    for (unsigned i = 0; i < own->failures && pause < PAUSE_MAX_S; i++)
-        pause = pause * 2 < PAUSE_MAX_S ? pause * 2 : PAUSE_MAX_S;
     own->task = HOST_OPTIMIZE;
     own->branch = 0;
-    own->next_ns = pf_monotonic_ns() + (int64_t)pause * 1000000000;
+    own->next_ns = pf_monotonic_ns() + (int64_t)host_maintenance_pause(graph) * 1000000000;
+}
+
+static void end_round_and_keep(host_graph *graph)
+{
+    end_round(graph);
+    host_schedule_keep(graph);
 }
 
 /* Did it change anything? By what the command said. */
@@ -151,7 +161,7 @@ void host_maintenance_ended(host_graph *graph, const host_job *job)
     own->branch++;
     own->task = next_task(&graph->config.maintenance, task == HOST_GC ? HOST_TASKS : task, own->branch);
     if (failed || own->task == HOST_TASKS)
-        end_round(graph);
+        end_round_and_keep(graph);
     if (outcome != HOST_NOTHING) {
         own->ran = true;
         own->last_task = task;
@@ -200,23 +210,25 @@ static void look_after(host_server *host, host_graph *graph, int64_t now)
     if (own->job || !graph->ready || graph->leaving)
         return;
     if (wanted->every_seconds == 0) {
+        if (own->next_ns != 0)
+            host_schedule_forget(graph);
         own->next_ns = 0;
         own->failures = 0;
         return;
     }
-    if (own->next_ns == 0)
-        end_round(graph);
+    if (own->next_ns == 0 && !host_schedule_read(graph))
+        end_round_and_keep(graph);
     if (now < own->next_ns || is_at_work(host, graph))
         return;
     own->task = next_task(wanted, own->task, own->branch);
     if (own->task == HOST_TASKS) {
-        end_round(graph);
+        end_round_and_keep(graph);
         return;
     }
     own->job = make_job(host, graph);
     if (!own->job) {
         own->failures++;
-        end_round(graph);
+        end_round_and_keep(graph);
         return;
     }
     host_log("debug", "maintenance-started", "graph=%u task=%s", graph->number, host_task_names[own->task]);

@@ -255,6 +255,31 @@ static bool is_alive(const host_runner *runner)
     return runner->state != HOST_RUNNER_NONE && runner->state != HOST_RUNNER_DEAD;
 }
 
+static const char *const heap_kinds[] = {"allocated", "active", "resident"};
+
+/* What allocators say of themselves; a process that has not looked yet, or has another allocator, is not there. */
+static void put_heaps(pf_buffer *page, const host_server *host)
+{
+    pf_heap own;
+    put_head(page, "sluice_supervisor_heap_bytes", "gauge", "The supervisor's memory, as its allocator counts it.");
+    if (pf_heap_look(&own)) {
+        const uint64_t values[] = {own.allocated, own.active, own.resident};
+        for (unsigned i = 0; i < 3; i++)
+            PUT("sluice_supervisor_heap_bytes{kind=\"%s\"} %llu\n", heap_kinds[i], (unsigned long long)values[i]);
+    }
+    put_head(page, "sluice_runner_heap_bytes", "gauge",
+             "The same of each process at work or waiting for work, when it last ended a job.");
+    for (uint32_t number = 0; number < HOST_RUNNERS_MAX; number++) {
+        const host_runner *runner = &host->runners[number];
+        for (unsigned i = 0; is_alive(runner) && i < 3; i++) {
+            uint64_t value = runner->graph->tallies->heaps[number][i];
+            if (value > 0)
+                PUT("sluice_runner_heap_bytes{graph=\"%u\",runner=\"%u\",kind=\"%s\"} %llu\n", runner->graph->number,
+                    number, heap_kinds[i], (unsigned long long)value);
+        }
+    }
+}
+
 static void put_processes(pf_buffer *page, const host_server *host)
 {
     static const char *const states[] = {
@@ -305,6 +330,7 @@ void host_metrics_put(pf_buffer *page, const host_server *host)
 {
     put_supervisor(page, host);
     put_processes(page, host);
+    put_heaps(page, host);
     put_graphs(page, host, "sluice_graph_up", "One while the graph is hosted.", up_of);
     put_graphs(page, host, "sluice_jobs_queued", "Jobs that wait.", queued_of);
     put_graphs(page, host, "sluice_jobs_running", "Jobs that run.", running_of);

@@ -465,6 +465,7 @@ static sluice_status make_job(const rpc_request *request, host_graph *graph, rpc
     job->graph = graph;
     job->user = request->client->peer.user;
     job->inputs = order->descriptor_count > 0;
+    host_ledger_describe(job, order->words);
     job->once = is_true(request, "once", false);
     uint64_t workers = number_of(request, "workers");
     job->workers = workers < HOST_WORKERS_MAX ? (uint32_t)workers : HOST_WORKERS_MAX;

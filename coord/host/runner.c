@@ -68,6 +68,8 @@ static sluice_status fork_runner(host_server *host, host_graph *graph, bool stay
     sluice_status status;
     *runner = (host_runner){.channel = -1, .output = {-1, -1}, .graph = graph, .stays = stays};
     graph->tallies->places[number_of(host, runner)] = SLUICE_PHASE_NONE;
+    for (unsigned i = 0; i < 3; i++)
+        graph->tallies->heaps[number_of(host, runner)][i] = 0;
     if (stays)
         PF_TRY(host_region_seat(graph, runner, err));
     PF_GOTO(status, done, pf_socket_pair(channel, err));

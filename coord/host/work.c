@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_EVERY 64u
+#define COUNT_EVERY   64u
+#define HEAP_EVERY_MS 100
 
 /* What jobs make there counts against the quota while they make it. Logs, intents and control/ grow by little, and what
  * recovery does never fails for a quota. */
@@ -34,6 +35,7 @@ typedef struct work_state {
     pf_watch *watch;
     bool interrupted;
     host_order order;
+    int64_t heap_told_ns;
     unsigned uncounted; /* orders since the bytes on disk were counted */
     sluice_error full;
     co_host_fate fate;
@@ -247,6 +249,17 @@ static int run_order(work_state *worker)
     return exit;
 }
 
+/* Before the answer, so that it is told by then; not more often than somebody looks. */
+static void tell_heap(work_state *worker)
+{
+    int64_t now = pf_monotonic_ns();
+    pf_heap heap;
+    if (now - worker->heap_told_ns < HEAP_EVERY_MS * INT64_C(1000000) || !pf_heap_look(&heap))
+        return;
+    pf_tally_heap(&heap);
+    worker->heap_told_ns = now;
+}
+
 static bool answer(const work_state *worker, int exit)
 {
     const host_answer words = {.exit = (uint32_t)exit, .fate = (uint32_t)worker->fate, .commit = worker->commit};
@@ -284,6 +297,7 @@ int host_work(const host_place *place)
         confined = true;
         int exit = run_order(&worker);
         drop_order(&worker);
+        tell_heap(&worker);
         bool told = answer(&worker, exit);
         doubt_graph(&worker, exit);
         if (!told || !place->stays || !is_allowed(&worker))

@@ -88,6 +88,52 @@ class Maintenance(ServeTest):
             self.assertGreater(state["next_in_seconds"], 2 * 2 ** (state["failures_in_a_row"] - 1))
         self.end()
 
+    def restart(self, how=signal.SIGKILL):
+        self.server.send_signal(how)
+        self.server.communicate()
+        self.leave_nobody()
+        self.serve(env={"SLUICE_LOG": "debug"})
+
+    def test_a_start_puts_no_round_off(self):
+        self.start_serving({"every_seconds": 1000, "optimize": {"fragments": 2}})
+        self.until("it is planned", lambda: "next_in_seconds" in self.maintenance())
+        self.until("time goes by", lambda: self.maintenance()["next_in_seconds"] < 999)
+        before = self.maintenance()["next_in_seconds"]
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            self.restart(how)
+            self.until("it is planned", lambda: "next_in_seconds" in self.maintenance())
+            self.assertLessEqual(self.maintenance()["next_in_seconds"], before)
+        # what cannot be believed costs a pause at most
+        for kept in ('', '{"format":"sluice-maintenance/1"', '{"format":"sluice-maintenance/1","due":"18446744073709551615","failures":"0"}\n',
+                     '{"format":"sluice-maintenance/2","due":"1","failures":"0"}\n', "\0" * 5000):
+            self.server.send_signal(signal.SIGKILL)
+            self.server.communicate()
+            self.leave_nobody()
+            with open(self.path("G/cache/maintenance"), "w") as file:
+                file.write(kept)
+            self.serve()
+            self.until("it is planned", lambda: "next_in_seconds" in self.maintenance())
+            self.assertGreater(self.maintenance()["next_in_seconds"], 900)
+        self.end()
+
+    def test_a_round_that_was_due_meanwhile_comes_at_once_and_a_back_off_goes_on(self):
+        self.load(1)
+        self.load(2)
+        self.start_serving({"every_seconds": 1000, "optimize": {"fragments": 2}}, failpoint="maintain.after_list=error@1")
+        self.until("it is planned", lambda: "next_in_seconds" in self.maintenance())
+        self.server.send_signal(signal.SIGKILL)
+        self.server.communicate()
+        self.leave_nobody()
+        with open(self.path("G/cache/maintenance"), "w") as file:
+            file.write('{"format":"sluice-maintenance/1","due":"1","failures":"0"}\n')
+        self.serve(env={"SLUICE_FAILPOINT": "maintain.after_list=error@1"})
+        self.until("it has failed", lambda: self.maintenance()["failures_in_a_row"] == 1)
+        self.restart()
+        self.until("it goes on", lambda: self.maintenance()["state"] == "backing-off")
+        self.assertEqual(self.maintenance()["failures_in_a_row"], 1)
+        self.assertGreater(self.maintenance()["next_in_seconds"], 1000)
+        self.end()
+
     def test_a_process_that_dies_over_it_harms_no_other_job(self):
         self.load(1)
         self.load(2)

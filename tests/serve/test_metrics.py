@@ -177,7 +177,7 @@ class Metrics(ServeTest):
             count.append(len(self.metrics()))
         self.assertEqual(count[0], count[1])
         allowed = {"graph": r"\d+", "runner": r"\d+", "exit": r"\d+", "code": "[A-Z_]+", "le": r"[0-9.e+-]+|\+Inf", "lane": "small|pool",
-                   "stage": "[a-z]+", "outcome": "[a-z]+", "kind": "file|folder", "process": "runner|worker", "state": "[a-z]+",
+                   "stage": "[a-z]+", "outcome": "[a-z]+", "kind": "file|folder|allocated|active|resident", "process": "runner|worker", "state": "[a-z]+",
                    "version": r"[0-9a-z.+-]+", "task": "[a-z]+"}
         for name, labels in self.metrics():
             for label, value in labels:

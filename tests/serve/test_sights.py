@@ -12,6 +12,7 @@ import threading
 import time
 import unittest
 
+from serve import prometheus
 from serve.serving import Connection, ServeTest, insert, process_state, workers
 from support.program import main
 
@@ -242,20 +243,35 @@ class Sights(ServeTest):
         self.clean()
 
     def run_jobs(self, connection, first, count):
-        """So many mutations, some of them at work at any time; ends when all are answered. One in twenty changes something."""
+        """So many mutations, some of them at work at any time; ends when all are answered. One in four changes something."""
         sent = answered = 0
         while answered < count:
             while sent < count and sent - answered < 32:
                 upsert = '{"op": "upsert", "node": "P", "key": %d, "set": {"v": "%d"}}\n' % ((first + sent) % 100, sent)
-                connection.send("submit", sent, graph="G", command="mutate", words=["G"], text=upsert if sent % 20 == 0 else "")
+                connection.send("submit", sent, graph="G", command="mutate", words=["G"], text=upsert if sent % 4 == 0 else "")
                 sent += 1
             answer = connection.receive()
             self.assertEqual(answer.get("result", {}).get("exit"), 0, answer)
             answered += 1
 
+    def heaps(self):
+        """By process and kind, in KiB, as the allocators count it."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.http_path)
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = b""
+            while more := client.recv(65536):
+                answer += more
+        found = {}
+        for (name, labels), value in prometheus.parse(answer.decode().partition("\r\n\r\n")[2])[1].items():
+            if name.endswith("_heap_bytes"):
+                key = (name.split("_")[1], dict(labels)["kind"])
+                found[key] = max(found.get(key, 0), int(value) // 1024)
+        return found
+
     def test_memory_and_descriptors_are_flat_after_many_jobs(self):
         self.graphs("G")
-        self.configure("G", requests_per_second=1000000)
+        self.configure("G", requests_per_second=1000000, http=self.http_path)
         self.serve()
         connection = self.connect()
         self.run_jobs(connection, 0, JOBS // 5)
@@ -263,7 +279,7 @@ class Sights(ServeTest):
         def sizes():
             self.until("nobody works", lambda: self.status()["workers_busy"] == 0)
             pids = [self.server.pid] + workers(self.server.pid)
-            return [anonymous(pid) for pid in pids], [descriptors(pid) for pid in pids]
+            return [anonymous(pid) for pid in pids], [descriptors(pid) for pid in pids], self.heaps()
         before = sizes()
         began = time.monotonic()
         self.run_jobs(connection, JOBS // 5, JOBS - JOBS // 5)
@@ -271,7 +287,11 @@ class Sights(ServeTest):
         after = sizes()
         figure("after %d and %d jobs (%.0f a second): KiB %s and %s, descriptors %s and %s (the supervisor, then idle workers)",
                JOBS // 5, JOBS, (JOBS - JOBS // 5) / spent, before[0], after[0], before[1], after[1])
+        figure("the allocators say, in KiB: %s and %s (the supervisor, then the largest of the idle workers)", before[2], after[2])
         if not self.sanitized():
+            self.assertEqual(len(after[2]), 6)
+            for name, most in after[2].items():  # what is given out is flat; what is kept for it may go by whole chunks
+                self.assertLess(most - before[2][name], 512 if name[1] == "allocated" else 4096, name)
             self.assertLess(after[0][0] - before[0][0], 1024)
             self.assertLess(max(after[0][1:]) - max(before[0][1:]), 4096)
         self.assertLessEqual(after[1][0], before[1][0] + 3)  # one more worker, at most
