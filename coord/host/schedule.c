@@ -54,7 +54,7 @@ static sluice_status read_schedule(const host_graph *graph, uint64_t *ret_due_us
     PF_GOTO(status, done, st_json_get_u64(document, "due", ret_due_us, NULL));
     status = st_json_get_u64(document, "failures", ret_failures, NULL);
 done:
-    cJSON_Delete(document);
+    st_json_free(document);
     pf_buffer_free(&text);
     return status;
 }
