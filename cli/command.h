@@ -23,6 +23,7 @@ typedef struct cli_run {
     bool served;           /* a supervisor has run it, with this exit status */
     int served_exit;
     pf_buffer text; /* standard input, where it had to be read before it was known who runs the command; else empty */
+    const char *graph_said;            /* hosted: the graph as its user named it */
     const struct co_host_task *hosted; /* this is a supervisor's runner, with this task; NULL: a command line */
 } cli_run;
 

@@ -65,6 +65,8 @@ static const char *graph_of(const cli_run *run)
 {
     if (!run || !run->command || !run->arguments.operands)
         return NULL;
+    if (run->graph_said)
+        return run->graph_said;
     const char *at = strstr(run->command->operands, "GRAPH");
     uint32_t which = at == run->command->operands ? 0 : 1;
     return at && which < run->arguments.operand_count ? run->arguments.operands[which] : NULL;

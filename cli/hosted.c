@@ -273,6 +273,7 @@ static sluice_status settle(cli_run *run, sluice_error *err)
         *err = *task->full;
         return task->full->code;
     }
+    run->graph_said = run->arguments.operands[graph_operand(run->command)];
     run->arguments.operands[graph_operand(run->command)] = task->graph_path;
     for (uint32_t i = 0; i < run->command->option_count; i++) {
         const char *name = run->command->options[i].name;
