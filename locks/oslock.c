@@ -147,9 +147,11 @@ void lk_lockfile_close(lk_lockfile *lockfile)
     free(lockfile);
 }
 
+/* One that was replaced is not the file of that name any more. */
 bool lk_lockfile_is(const lk_lockfile *lockfile, const char *path)
 {
-    return lockfile->path[0] && strcmp(lockfile->path, path) == 0;
+    return lockfile->path[0] && strcmp(lockfile->path, path) == 0 &&
+           pf_file_check_identity(lockfile->file, NULL) == SLUICE_OK;
 }
 
 static hold *find(lk_lockfile *lockfile, uint64_t byte)
