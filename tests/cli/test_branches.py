@@ -382,11 +382,11 @@ class Branches(ProgramTest):
             self.done("branch", "create", "G", name)
             self.write("q.csv", "id,name\n7,q\n")
             load = self.start("load", "G", "P=q.csv", "--branch", name, "--workers", "1", "--json",
-                              env={"SLUICE_FAILPOINT": point + "=sleep:500"})
-            while not [entry for entry in os.listdir(self.path("G/attempts"))]:
-                self.assertIsNone(load.poll())
+                              env={"SLUICE_FAILPOINT": point + "=stop"})
+            stopped = self.stopped_process(load)
             for verb in ("delete", "create"):
                 self.assertEqual(self.finish(self.start("branch", verb, "G", name)).code, 0)
+            os.kill(stopped, signal.SIGCONT)
             result = self.finish(load)
             self.assertIn(result.code, (3, 8), result.err)
             self.assertFalse(result.error["committed"])

@@ -95,7 +95,7 @@ class Concurrent(ProgramTest):
         process = self.start("load", "G", "Person=a.csv", "--json", env={"SLUICE_FAILPOINT": "load.before_fragment=sleep:20000"})
         while not os.listdir(self.path("G/attempts")) and process.poll() is None:
             self.finish(self.start("count", "G"))
-        os.kill(process.pid, signal.SIGINT)
+        self.interrupt(process)
         result = self.finish(process)
         self.assertEqual(result.code, 130, result.err)
         self.assertEqual(result.error["code"], "CANCELLED")

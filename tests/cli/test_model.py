@@ -287,7 +287,7 @@ class History:
 class Model(ProgramTest):
     def test_histories_agree_with_the_model(self):
         self.write("schema.json", SCHEMA)
-        seeds = range(1, 40) if os.environ.get("SLUICE_LONG") else (1, random.SystemRandom().randrange(1 << 32))
+        seeds = range(1, 40) if os.environ.get("SLUICE_LONG") else (1, 20261201)
         if os.environ.get("SLUICE_SEED"):
             seeds = (int(os.environ["SLUICE_SEED"]),)
         for seed in seeds:

@@ -11,7 +11,7 @@ import shutil
 import time
 import uuid
 
-from support.program import ProgramTest, main
+from support.program import ProgramTest, main, some
 
 SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "name": "string?", "mail": "string?"}, "unique": [["mail"]],
                           "checks": {"name": {"max_length": 9}}}},
@@ -74,7 +74,7 @@ class Skip(ProgramTest):
         self.clean(graph)
 
     def test_the_same_rows_are_left_out_at_any_cut_and_worker_count(self):
-        for workers, env in (("1", {}), ("2", SMALL), ("3", {"SLUICE_SPLIT": "1"}), ("8", SMALL)):
+        for workers, env in some((("1", {}), ("2", SMALL), ("3", {"SLUICE_SPLIT": "1"}), ("8", SMALL)), 2):
             graph = self.graph()
             result = self.done(*self.words(graph, "--rejects", "bad.jsonl", "--workers", workers), env=env).document
             self.assertEqual((result["rows"], result["rejected"]), (ROWS, len(LEFT_OUT)))
@@ -329,7 +329,7 @@ class Skip(ProgramTest):
                  ["load.after_task_result=kill@%d" % n for n in (4, 33)] + \
                  [name + "=kill" for name in ("load.before_key_check", "load.after_key_check", "load.after_rejects", "load.after_edits",
                                               "arm.after", "publish.after_log_record_sync", "finalize.before_retire")]
-        for point in points:
+        for point in some(points, 4):
             graph = self.graph()
             said = self.done(*self.words(graph, "--rejects", "bad.jsonl", "--workers", "2"), env={"SLUICE_FAILPOINT": point, **SMALL})
             self.assertEqual((said.document["rows"], said.document["rejected"]), (ROWS, len(LEFT_OUT)), point)
@@ -339,7 +339,7 @@ class Skip(ProgramTest):
     def test_the_death_of_the_pool_leaves_no_half_file_and_the_retry_tells_all(self):
         if not self.failpoints:
             self.skipTest("a build without failpoints")
-        for point in ("load.after_task_result", "load.after_rejects", "arm.after", "publish.after_mark", "finalize.after_retire"):
+        for point in some(("load.after_task_result", "load.after_rejects", "arm.after", "publish.after_mark", "finalize.after_retire"), 2):
             graph, operation = self.graph(), new_id()
             words = self.words(graph, "--rejects", "bad.jsonl", "--op-id", operation)
             self.write("bad.jsonl", "old\n")

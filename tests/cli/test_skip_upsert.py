@@ -8,7 +8,7 @@ import random
 import shutil
 import signal
 
-from support.program import ProgramTest, main
+from support.program import ProgramTest, main, some
 
 SCHEMA = {"nodes": {"P": {"key": "id", "properties": {"id": "int64", "n": "string?", "a": "int32", "b": "int32?"},
                           "unique": [["n"], ["a", "b"]]}},
@@ -208,7 +208,7 @@ class SkipUpsert(ProgramTest):
 
     def test_random_files_come_to_what_the_model_says(self):
         dice = random.Random(int(os.environ.get("SLUICE_SEED", "3")))
-        for _ in range(60 if os.environ.get("SLUICE_LONG") else 4):
+        for _ in some(range(60 if os.environ.get("SLUICE_LONG") else 4), 2):
             keys = dice.choice((6, 25, 60))
             # the base is loaded with skipping, too
             wanted = {name: [random_row(dice, name, keys) for _ in range(keys)] for name in ("P", "K")}
@@ -322,14 +322,16 @@ class SkipUpsert(ProgramTest):
         self.assertEqual(os.listdir(self.path("G/attempts")), [])
 
     def test_the_death_of_a_worker_or_of_the_conductor_changes_nothing(self):
-        for point in ["worker.after_take=kill@2", "worker.after_take=kill@40"] + ["load.after_task_result=kill@%d" % n for n in (9, 14, 31)] + \
-                     ["load.before_key_check=kill", "load.after_rejects=kill", "load.after_edits=kill", "arm.after=kill"]:
+        points = ["worker.after_take=kill@2", "worker.after_take=kill@40"] + ["load.after_task_result=kill@%d" % n for n in (9, 14, 31)] + \
+                 ["load.before_key_check=kill", "load.after_rejects=kill", "load.after_edits=kill", "arm.after=kill"]
+        for point in some(points, 3):
             model, words = self.ordinary()
             self.check_outcome(model, self.done(*words, "--workers", "2", env={"SLUICE_FAILPOINT": point, **SMALL}).document, point)
             self.assertEqual(os.listdir(self.path("G/attempts")), [], point)
 
     def test_the_death_of_the_pool_leaves_the_old_state_or_the_new(self):
-        for point in ("load.after_task_result=killpool@9", "load.after_edits=killpool", "arm.after=killpool", "publish.after_mark=killpool"):
+        for point in some(("load.after_task_result=killpool@9", "load.after_edits=killpool", "arm.after=killpool",
+                           "publish.after_mark=killpool"), 2):
             model, words = self.ordinary()
             self.assertEqual(self.run_program(*words, env={"SLUICE_FAILPOINT": point, **SMALL}).code, -signal.SIGKILL)
             result = self.done(*words, env=SMALL).document

@@ -24,7 +24,7 @@ import struct
 import time
 
 from matrix.writers import BASE, FILES, SCHEMA, WIDER, WRITERS
-from support.program import ProgramTest, TIMEOUT, descendants, end_of_orphans, process_state
+from support.program import ProgramTest, end_of_orphans
 
 OPERATION = "01890a5d-ac96-4b4b-8cce-b302099a8057"  # no time in it: it never expires
 RIVAL, NEXT = (900, "rival"), (901, "next")
@@ -203,17 +203,6 @@ class Cells(ProgramTest):
         self.assertNotIn("assertion failed", result.err)
         self.assertIn("%s %d %s" % (point, passage, action), self.read("trace").splitlines(), "the window was not reached")
         return result, meanwhile
-
-    def stopped_process(self, process):
-        """Waits until the command or a worker of its has stopped itself."""
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline:
-            for pid in [process.pid] + descendants(process.pid):
-                if process_state(pid) == "T":
-                    return pid
-            self.assertIsNone(process.poll(), "the program has ended before it was stopped")
-            time.sleep(0.002)
-        self.fail("nobody stopped")
 
     def check_answer(self, writer, action, result, outcome):
         """What the command said against what is seen before anybody recovers; whether it is known how it ended."""

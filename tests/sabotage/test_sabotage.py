@@ -102,7 +102,9 @@ class Defects(unittest.TestCase):
                 self.assertRegex(said, rb"seed \d+: ")
 
     def test_without_a_defect_the_same_tests_pass(self):
-        for test, name in sorted(set(DEFECTS.values())):
+        """Each second of them: all pass in the ordinary program, which differs by nothing that acts."""
+        controls = sorted(set(DEFECTS.values()))
+        for test, name in controls if os.environ.get("SLUICE_LONG") else controls[::2]:
             with self.subTest(test=test, name=name):
                 passed, said = run(test, name)
                 self.assertTrue(passed, said[-2000:].decode("utf-8", "replace"))
