@@ -47,15 +47,6 @@ static const char *property_name(const st_step *step)
     return step->before && step->property_before >= 0 ? step->before->properties[step->property_before].name : NULL;
 }
 
-static void put_text_or_null(st_json *json, const char *name, const char *text)
-{
-    st_json_name(json, name);
-    if (text)
-        st_json_text(json, text);
-    else
-        st_json_null(json);
-}
-
 /* `violation`: what the rows that are there have against it; NULL: nothing. */
 static sluice_status plan_document(cli_run *run, const co_schema_plan *plan, const char *violation, sluice_error *err)
 {
@@ -70,19 +61,19 @@ static sluice_status plan_document(cli_run *run, const co_schema_plan *plan, con
         st_json_object(json);
         st_json_name(json, "step");
         st_json_text(json, st_step_name(step->kind));
-        put_text_or_null(json, "type", step->after ? step->after->name : step->before ? step->before->name : NULL);
-        put_text_or_null(json, "property", property_name(step));
+        st_json_named_text(json, "type", step->after ? step->after->name : step->before ? step->before->name : NULL);
+        st_json_named_text(json, "property", property_name(step));
         st_json_name(json, "text");
         st_json_text(json, step->text);
         st_json_name(json, "cost");
         st_json_text(json, co_step_cost_name(plan->steps[i].cost));
         st_json_name(json, "rows");
         st_json_unsigned(json, plan->steps[i].rows);
-        put_text_or_null(json, "why", plan->steps[i].cost == CO_COST_REFUSED ? plan->steps[i].why : NULL);
+        st_json_named_text(json, "why", plan->steps[i].cost == CO_COST_REFUSED ? plan->steps[i].why : NULL);
         st_json_object_end(json);
     }
     st_json_array_end(json);
-    put_text_or_null(json, "violation", violation);
+    st_json_named_text(json, "violation", violation);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }

@@ -124,24 +124,6 @@ void cli_print_error(const cli_run *run, const sluice_error *error)
     }
 }
 
-static void put_truth(st_json *json, const char *name, sluice_truth truth)
-{
-    st_json_name(json, name);
-    if (truth == SLUICE_UNKNOWN)
-        st_json_null(json);
-    else
-        st_json_bool(json, truth == SLUICE_TRUE);
-}
-
-static void put_text_or_null(st_json *json, const char *name, const char *text)
-{
-    st_json_name(json, name);
-    if (text && text[0])
-        st_json_text(json, text);
-    else
-        st_json_null(json);
-}
-
 void cli_print_error_document(cli_run *run, const sluice_error *error)
 {
     cli_json document;
@@ -150,17 +132,17 @@ void cli_print_error_document(cli_run *run, const sluice_error *error)
     st_json_object(json);
     st_json_name(json, "error");
     st_json_object(json);
-    put_text_or_null(json, "code", sluice_status_name(error->code));
-    put_text_or_null(json, "message", error->message);
-    put_text_or_null(json, "hint", safe_hint(error));
-    put_truth(json, "committed", error->committed);
-    put_truth(json, "acknowledged", error->acknowledged);
-    put_text_or_null(json, "operation_id", error->operation_id);
-    put_text_or_null(json, "commit_id", error->commit_id);
-    put_text_or_null(json, "phase", error->phase == SLUICE_PHASE_NONE ? NULL : sluice_phase_name(error->phase));
+    st_json_named_text(json, "code", sluice_status_name(error->code));
+    st_json_named_text(json, "message", error->message);
+    st_json_named_text(json, "hint", safe_hint(error));
+    st_json_named_truth(json, "committed", error->committed);
+    st_json_named_truth(json, "acknowledged", error->acknowledged);
+    st_json_named_text(json, "operation_id", error->operation_id);
+    st_json_named_text(json, "commit_id", error->commit_id);
+    st_json_named_text(json, "phase", error->phase == SLUICE_PHASE_NONE ? NULL : sluice_phase_name(error->phase));
     st_json_name(json, "retryable");
     st_json_bool(json, sluice_status_retryable(error->code));
-    put_text_or_null(json, "action", sluice_action_name(sluice_status_action(error->code)));
+    st_json_named_text(json, "action", sluice_action_name(sluice_status_action(error->code)));
     st_json_name(json, "details");
     if (error->details[0])
         st_json_raw(json, error->details, strlen(error->details));

@@ -256,3 +256,20 @@ sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_f
     *ret_bytes = sweep.bytes;
     return status;
 }
+
+void co_attempt_end(st_graph *graph, co_attempt *attempt, const co_attempt_left *left, const sluice_error *error)
+{
+    pf_id id = attempt->id;
+    uint64_t files, bytes;
+    if (left) {
+        attempt->litter = left->litter;
+        attempt->uncertain = left->uncertain;
+        attempt->incarnation = left->incarnation;
+        attempt->since = left->since;
+        (void)co_attempt_finish(graph, attempt, NULL);
+        return;
+    }
+    co_attempt_leave(attempt);
+    if (error->committed == SLUICE_FALSE)
+        (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
+}

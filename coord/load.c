@@ -279,26 +279,6 @@ static sluice_status tell(st_graph *graph, const load_spec *spec, const co_attem
     return status;
 }
 
-/* The job's answer tells what may be litter. Without one, everything that stands is looked at, unless the outcome is
- * not known or not safe: then collection comes later. */
-static void end_attempt(st_graph *graph, co_attempt *attempt, const load_answer *answer, const sluice_error *error)
-{
-    pf_id id = attempt->id;
-    uint64_t files, bytes;
-
-    if (answer) {
-        attempt->litter = answer->litter;
-        attempt->uncertain = answer->uncertain;
-        attempt->incarnation = answer->incarnation;
-        attempt->since = answer->since;
-        (void)co_attempt_finish(graph, attempt, NULL);
-        return;
-    }
-    co_attempt_leave(attempt);
-    if (error->committed == SLUICE_FALSE)
-        (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
-}
-
 /* Files without rows: the branch is made all the same, without a commit of its own. The operation's receipt is that of
  * the branch. */
 static sluice_status make_empty_branch(st_graph *graph, const load_spec *spec, const load_answer *answer,
@@ -350,7 +330,8 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     } else {
         pf_output_discard(rejects);
     }
-    end_attempt(graph, &attempt, ran ? &answer : NULL, &error);
+    co_attempt_left left = {answer.litter, answer.uncertain, answer.incarnation, answer.since};
+    co_attempt_end(graph, &attempt, ran ? &left : NULL, &error);
     if (status == SLUICE_OK && ran && !answer.receipt.committed)
         status = make_empty_branch(graph, spec, &answer, &error);
     if (status == SLUICE_OK)

@@ -173,24 +173,6 @@ static sluice_status finish(st_graph *graph, const maintain_spec *spec, const ma
     return status;
 }
 
-/* The job's answer tells what may be litter; without one everything is looked at, unless the outcome is not known. */
-static void end_attempt(st_graph *graph, co_attempt *attempt, const maintain_answer *answer, const sluice_error *error)
-{
-    pf_id id = attempt->id;
-    uint64_t files, bytes;
-    if (answer) {
-        attempt->litter = answer->litter;
-        attempt->uncertain = answer->uncertain;
-        attempt->incarnation = answer->incarnation;
-        attempt->since = answer->since;
-        (void)co_attempt_finish(graph, attempt, NULL);
-        return;
-    }
-    co_attempt_leave(attempt);
-    if (error->committed == SLUICE_FALSE)
-        (void)co_attempt_sweep(graph, &id, &files, &bytes, NULL);
-}
-
 typedef sluice_status run_fn(const wk_job *job, maintain_spec *spec, maintain_answer *ret_answer, sluice_error *err);
 
 static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run, co_maintain_result *ret_result,
@@ -212,7 +194,8 @@ static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run,
     ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
     if (ran)
         status = finish(graph, spec, &answer, ret_result, &error);
-    end_attempt(graph, &attempt, ran ? &answer : NULL, &error);
+    co_attempt_left left = {answer.litter, answer.uncertain, answer.incarnation, answer.since};
+    co_attempt_end(graph, &attempt, ran ? &left : NULL, &error);
     if (status == SLUICE_OK)
         return SLUICE_OK;
     if (error.operation_id[0] == '\0')

@@ -113,38 +113,6 @@ sluice_status co_retention_floor(st_graph *graph, uint64_t incarnation, uint64_t
 
 /* ---- the limits ---- */
 
-static sluice_status time_of(st_log *log, uint64_t number, int64_t *ret_us, sluice_error *err)
-{
-    st_record record = {0};
-    st_generation generation = {0};
-    sluice_status status;
-    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
-    *ret_us = generation.head_time_us;
-done:
-    st_generation_free(&generation);
-    st_record_free(&record);
-    return status;
-}
-
-/* The first generation of [first, last] that is not older; last + 1 when all are. */
-static sluice_status first_younger(st_log *log, uint64_t first, uint64_t last, int64_t us, uint64_t *ret_number,
-                                   sluice_error *err)
-{
-    uint64_t low = first, high = last + 1;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int64_t time = 0;
-        PF_TRY(time_of(log, middle, &time, err));
-        if (time < us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret_number = low;
-    return SLUICE_OK;
-}
-
 typedef struct limit_walk { /* down a lineage */
     const co_limits *limits;
     int64_t cutoff;
@@ -167,7 +135,7 @@ static sluice_status limit_log(limit_walk *walk, st_log *log, uint64_t top, uint
         walk->count_done = walk->left == 0;
     }
     if (!walk->age_done && top >= first) {
-        PF_TRY(first_younger(log, first, top, walk->cutoff, &by_age, err));
+        PF_TRY(st_generation_since(log, first, top, walk->cutoff, &by_age, err));
         walk->age_done = by_age > first; /* the one before still stood at that time */
         by_age -= by_age > first ? 1 : 0;
     }

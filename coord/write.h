@@ -35,6 +35,15 @@ void co_attempt_leave(co_attempt *attempt); /* closes; safe on a zeroed one */
  * that the attempt staged and that no generation names. Best effort: what it cannot remove is co_gc's. Does nothing,
  * successfully, while an intent still names the attempt or somebody else still holds its lock. */
 sluice_status co_attempt_finish(st_graph *graph, co_attempt *attempt, sluice_error *err);
+/* What the job's answer says of it, as co_attempt has it. */
+typedef struct co_attempt_left {
+    bool litter, uncertain;
+    uint64_t incarnation, since;
+} co_attempt_left;
+/* The owner of a job that ran in other processes is done with its attempt. `left` NULL: there was no answer; then
+ * everything that stands is looked at, unless by this error the outcome is not known or not safe: collection comes
+ * later. */
+void co_attempt_end(st_graph *graph, co_attempt *attempt, const co_attempt_left *left, const sluice_error *error);
 /* The same for any attempt whose lock can be taken alone, judged by everything that the graph's generations name. */
 sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_files, uint64_t *ret_bytes,
                                sluice_error *err);

@@ -84,24 +84,6 @@ static void end(host_server *host, host_client *client, st_json *json)
     host_client_touch(host, client);
 }
 
-static void put_text_or_null(st_json *json, const char *name, const char *text)
-{
-    st_json_name(json, name);
-    if (text[0])
-        st_json_lossy_text(json, text, strlen(text));
-    else
-        st_json_null(json);
-}
-
-static void put_truth(st_json *json, const char *name, sluice_truth truth)
-{
-    st_json_name(json, name);
-    if (truth == SLUICE_UNKNOWN)
-        st_json_null(json);
-    else
-        st_json_bool(json, truth == SLUICE_TRUE);
-}
-
 /* `text` and `hint` are for the terminal of the client, whose own request they speak of. */
 static void put_error(st_json *json, const sluice_error *error)
 {
@@ -115,12 +97,12 @@ static void put_error(st_json *json, const sluice_error *error)
     st_json_object(json);
     st_json_name(json, "code");
     st_json_text(json, sluice_status_name(error->code));
-    put_text_or_null(json, "text", error->text);
-    put_text_or_null(json, "hint", error->hint);
-    put_truth(json, "committed", error->committed);
-    put_truth(json, "acknowledged", error->acknowledged);
-    put_text_or_null(json, "operation_id", error->operation_id);
-    put_text_or_null(json, "commit_id", error->commit_id);
+    st_json_named_text(json, "text", error->text);
+    st_json_named_text(json, "hint", error->hint);
+    st_json_named_truth(json, "committed", error->committed);
+    st_json_named_truth(json, "acknowledged", error->acknowledged);
+    st_json_named_text(json, "operation_id", error->operation_id);
+    st_json_named_text(json, "commit_id", error->commit_id);
     st_json_name(json, "retryable");
     st_json_bool(json, sluice_status_retryable(error->code));
     st_json_name(json, "action");

@@ -41,6 +41,8 @@ void st_json_bytes_text(st_json *json, const void *text, size_t length); /* UTF-
 void st_json_lossy_text(st_json *json, const void *text, size_t length);
 void st_json_bool(st_json *json, bool value);
 void st_json_null(st_json *json);
+void st_json_named_text(st_json *json, const char *name, const char *text); /* lossy; NULL or empty: null */
+void st_json_named_truth(st_json *json, const char *name, sluice_truth truth);
 void st_json_number(st_json *json, int64_t value);    /* a bare number: |value| < 2^53 in control documents */
 void st_json_unsigned(st_json *json, uint64_t value); /* likewise; for output to users any value */
 void st_json_u64(st_json *json, uint64_t value);      /* "123": a 64-bit integer as a string */

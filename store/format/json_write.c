@@ -214,6 +214,24 @@ void st_json_null(st_json *json)
     st_json_raw(json, "null", 4);
 }
 
+void st_json_named_text(st_json *json, const char *name, const char *text)
+{
+    st_json_name(json, name);
+    if (text && text[0])
+        st_json_lossy_text(json, text, strlen(text));
+    else
+        st_json_null(json);
+}
+
+void st_json_named_truth(st_json *json, const char *name, sluice_truth truth)
+{
+    st_json_name(json, name);
+    if (truth == SLUICE_UNKNOWN)
+        st_json_null(json);
+    else
+        st_json_bool(json, truth == SLUICE_TRUE);
+}
+
 #define DIGITS 20 /* of a 64-bit number at most */
 
 /* The number's digits in front of `end`; returns the first. */

@@ -37,20 +37,11 @@ static void encode(const st_current *current, uint8_t bytes[ST_SECTOR])
 
 sluice_status st_current_make(pf_volume *volume, const char *folder, const st_current *current, sluice_error *err)
 {
+    uint8_t bytes[ST_SECTOR];
     char path[128];
-    pf_file *file = NULL;
-    sluice_status status;
-
     current_path(folder, path);
-    PF_TRY(pf_create(volume, path, &file, err));
-    PF_GOTO(status, done, pf_zero_fill(file, ST_CURRENT_SIZE, err));
-    PF_GOTO(status, done, st_current_write(file, current, err));
-    PF_GOTO(status, done, pf_sync(file, err));
-    status = pf_close(file, err);
-    file = NULL;
-done:
-    (void)pf_close(file, NULL);
-    return status;
+    encode(current, bytes);
+    return st_sector_file_make(volume, path, ST_CURRENT_SIZE, sector_at(current->sequence), bytes, err);
 }
 
 sluice_status st_current_open(pf_volume *volume, const char *folder, pf_access access, pf_file **ret_file,

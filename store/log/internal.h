@@ -186,6 +186,9 @@ typedef struct st_sector {
 } st_sector;
 void st_sector_encode(const char magic[8], const st_sector *sector, uint8_t bytes[ST_SECTOR]);
 st_sector_state st_sector_decode(const char magic[8], const uint8_t bytes[ST_SECTOR], st_sector *ret_sector);
+/* Makes a file of zeros but for a sector at `at`; synced, its folder is not. */
+sluice_status st_sector_file_make(pf_volume *volume, const char *path, uint64_t size, uint64_t at,
+                                  const uint8_t bytes[ST_SECTOR], sluice_error *err);
 void st_put64(uint8_t *to, uint64_t value); /* little-endian */
 uint64_t st_get64(const uint8_t *from);
 

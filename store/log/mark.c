@@ -23,30 +23,19 @@ static void mark_path(const char *folder, char path[128])
     PF_ALWAYS(length > 0 && length < 128);
 }
 
-static sluice_status write_sector(pf_file *file, const st_mark *mark, sluice_error *err)
+static void encode(const st_mark *mark, uint8_t bytes[ST_SECTOR])
 {
-    uint8_t bytes[ST_SECTOR];
-    st_sector sector = {.first = mark->number, .second = mark->segment};
+    const st_sector sector = {.first = mark->number, .second = mark->segment};
     st_sector_encode(magic, &sector, bytes);
-    return pf_write(file, 0, bytes, sizeof(bytes), err);
 }
 
 sluice_status st_mark_make(pf_volume *volume, const char *folder, const st_mark *mark, sluice_error *err)
 {
+    uint8_t bytes[ST_SECTOR];
     char path[128];
-    pf_file *file = NULL;
-    sluice_status status;
-
     mark_path(folder, path);
-    PF_TRY(pf_create(volume, path, &file, err));
-    PF_GOTO(status, done, pf_zero_fill(file, ST_MARK_SIZE, err));
-    PF_GOTO(status, done, write_sector(file, mark, err));
-    PF_GOTO(status, done, pf_sync(file, err));
-    status = pf_close(file, err);
-    file = NULL;
-done:
-    (void)pf_close(file, NULL);
-    return status;
+    encode(mark, bytes);
+    return st_sector_file_make(volume, path, ST_MARK_SIZE, 0, bytes, err);
 }
 
 sluice_status st_mark_read(pf_volume *volume, const char *folder, pf_access access, pf_file **file, st_mark *ret_mark,
@@ -87,9 +76,12 @@ sluice_status st_mark_read(pf_volume *volume, const char *folder, pf_access acce
 sluice_status st_mark_write(pf_volume *volume, const char *folder, pf_file **file, const st_mark *mark,
                             sluice_error *err)
 {
-    if (*file)
-        return write_sector(*file, mark, err);
     char path[128];
+    if (*file) {
+        uint8_t bytes[ST_SECTOR];
+        encode(mark, bytes);
+        return pf_write(*file, 0, bytes, sizeof(bytes), err);
+    }
     sluice_status status = st_mark_make(volume, folder, mark, err);
     if (status != SLUICE_OK)
         return status;

@@ -50,3 +50,20 @@ st_sector_state st_sector_decode(const char magic[8], const uint8_t bytes[ST_SEC
     memcpy(ret_sector->digest.bytes, bytes + AT_DIGEST, sizeof(ret_sector->digest.bytes));
     return ST_SECTOR_VALID;
 }
+
+sluice_status st_sector_file_make(pf_volume *volume, const char *path, uint64_t size, uint64_t at,
+                                  const uint8_t bytes[ST_SECTOR], sluice_error *err)
+{
+    pf_file *file = NULL;
+    sluice_status status;
+
+    PF_TRY(pf_create(volume, path, &file, err));
+    PF_GOTO(status, done, pf_zero_fill(file, size, err));
+    PF_GOTO(status, done, pf_write(file, at, bytes, ST_SECTOR, err));
+    PF_GOTO(status, done, pf_sync(file, err));
+    status = pf_close(file, err);
+    file = NULL;
+done:
+    (void)pf_close(file, NULL);
+    return status;
+}

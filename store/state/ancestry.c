@@ -91,8 +91,7 @@ static sluice_status add_generation(st_history *history, st_graph *graph, st_log
     st_generation generation = {0};
     sluice_status status;
     (void)graph;
-    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    PF_GOTO(status, done, st_generation_read(log, number, &record, &generation, err));
     *ret_before = generation.merge;
     for (uint32_t i = 0; i < generation.commit_count && (last == ST_INDEX_LAST || i <= last); i++)
         for (uint32_t k = 0; k < generation.commits[i].merged_count; k++)
@@ -128,8 +127,7 @@ static sluice_status newest_merge(st_log *log, uint64_t number, uint64_t *ret_me
     st_record record = {0};
     st_generation generation = {0};
     sluice_status status;
-    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    PF_GOTO(status, done, st_generation_read(log, number, &record, &generation, err));
     *ret_merge = st_generation_merges(&generation) ? number : generation.merge;
 done:
     st_generation_free(&generation);
@@ -193,8 +191,7 @@ sluice_status st_commit_place(st_graph *graph, st_log *log, uint64_t generation,
     st_generation decoded = {0};
     sluice_status status;
     PF_TRY(stand(graph, log, generation, ST_INDEX_LAST, ret_place, &log, err));
-    PF_GOTO(status, done, st_log_read_lineage(log, generation, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &decoded, err));
+    PF_GOTO(status, done, st_generation_read(log, generation, &record, &decoded, err));
     if (ret_place->index == ST_INDEX_LAST)
         ret_place->index = decoded.commit_count > 0 ? decoded.commit_count - 1 : 0;
 done:

@@ -45,42 +45,12 @@ static sluice_status look_in(search *search_, uint64_t number, sluice_error *err
     return status;
 }
 
-static sluice_status head_time(st_log *log, uint64_t number, int64_t *ret_us, sluice_error *err)
-{
-    st_record record = {0};
-    st_generation generation = {0};
-    sluice_status status = st_log_read_lineage(log, number, &record, err);
-    if (status == SLUICE_OK)
-        status = st_generation_decode(&record, &generation, err);
-    if (status == SLUICE_OK)
-        *ret_us = generation.head_time_us;
-    st_generation_free(&generation);
-    st_record_free(&record);
-    return status;
-}
-
-/* The first generation whose time is not before `us`. */
-static sluice_status bisect(const search *search_, int64_t us, uint64_t *ret_number, sluice_error *err)
-{
-    uint64_t low = search_->first, high = search_->last + 1;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int64_t time = 0;
-        PF_TRY(head_time(search_->log, middle, &time, err));
-        if (time < us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret_number = low;
-    return SLUICE_OK;
-}
-
 static sluice_status look_through(search *search_, sluice_error *err)
 {
     uint64_t from = search_->last + 1;
     if (pf_id_has_time(search_->commit)) {
-        PF_TRY(bisect(search_, pf_id_time_ms(search_->commit) * 1000 - MINTING_SLACK_US, &from, err));
+        PF_TRY(st_generation_since(search_->log, search_->first, search_->last,
+                                   pf_id_time_ms(search_->commit) * 1000 - MINTING_SLACK_US, &from, err));
         for (uint64_t number = from; number <= search_->last && !search_->found; number++)
             PF_TRY(look_in(search_, number, err));
     }
@@ -125,10 +95,8 @@ static sluice_status find_member(const search *search_, uint64_t number, int64_t
 {
     st_record record = {0};
     st_generation generation = {0};
-    sluice_status status = st_log_read_lineage(search_->log, number, &record, err);
+    sluice_status status = st_generation_read(search_->log, number, &record, &generation, err);
     *ret_found = false;
-    if (status == SLUICE_OK)
-        status = st_generation_decode(&record, &generation, err);
     for (uint32_t i = 0; status == SLUICE_OK && i < generation.commit_count; i++) {
         if (generation.commits[i].time_us > us || (number == search_->last && i > search_->last_index))
             break;
@@ -150,7 +118,7 @@ sluice_status st_commit_find_time(st_graph *graph, st_log *log, int64_t us, uint
         st_opening opening = {0};
         uint64_t later = 0;
         bool found = false;
-        PF_TRY(bisect(&search_, us < INT64_MAX ? us + 1 : us, &later, err));
+        PF_TRY(st_generation_since(log, search_.first, search_.last, us < INT64_MAX ? us + 1 : us, &later, err));
         if (later <= last)
             PF_TRY(find_member(&search_, later, us, &found, ret_index, err));
         if (found) {

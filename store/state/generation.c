@@ -303,3 +303,38 @@ sluice_status st_generation_decode(const st_record *record, st_generation *ret_g
     st_attachments_free(&attachments);
     return SLUICE_OK;
 }
+
+sluice_status st_generation_read(st_log *log, uint64_t number, st_record *ret_record, st_generation *ret_generation,
+                                 sluice_error *err)
+{
+    PF_TRY(st_log_read_lineage(log, number, ret_record, err));
+    return st_generation_decode(ret_record, ret_generation, err);
+}
+
+static sluice_status time_of(st_log *log, uint64_t number, int64_t *ret_us, sluice_error *err)
+{
+    st_record record = {0};
+    st_generation generation = {0};
+    sluice_status status = st_generation_read(log, number, &record, &generation, err);
+    *ret_us = generation.head_time_us;
+    st_generation_free(&generation);
+    st_record_free(&record);
+    return status;
+}
+
+sluice_status st_generation_since(st_log *log, uint64_t first, uint64_t last, int64_t us, uint64_t *ret_number,
+                                  sluice_error *err)
+{
+    uint64_t low = first, high = last + 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int64_t time = 0;
+        PF_TRY(time_of(log, middle, &time, err));
+        if (time < us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret_number = low;
+    return SLUICE_OK;
+}

@@ -51,8 +51,7 @@ static sluice_status each_of_generation(st_log *log, uint64_t number, uint32_t l
     st_record record = {0};
     st_generation generation = {0};
     sluice_status status;
-    PF_GOTO(status, done, st_log_read_lineage(log, number, &record, err));
-    PF_GOTO(status, done, st_generation_decode(&record, &generation, err));
+    PF_GOTO(status, done, st_generation_read(log, number, &record, &generation, err));
     uint32_t count = generation.commit_count;
     if (last != ST_INDEX_LAST && last + 1 < count) /* the branch begins in the middle of it */
         count = last + 1;

@@ -323,6 +323,13 @@ typedef struct st_generation {
 } st_generation;
 sluice_status st_generation_decode(const st_record *record, st_generation *ret_generation, sluice_error *err);
 void st_generation_free(st_generation *generation);
+/* Reads one of a log by its number, also where only the lineage is left of it. Both are the caller's to free, whatever
+ * comes of it. */
+sluice_status st_generation_read(st_log *log, uint64_t number, st_record *ret_record, st_generation *ret_generation,
+                                 sluice_error *err);
+/* The first of the generations [first, last] whose time is not before `us`; last + 1 when all are. */
+sluice_status st_generation_since(st_log *log, uint64_t first, uint64_t last, int64_t us, uint64_t *ret_number,
+                                  sluice_error *err);
 /* What a lineage keeps of a generation's manifest (an st_log_compact_fn): its commits, but no state. */
 sluice_status st_generation_compact(void *context, const st_record *record, pf_buffer *ret_manifest, sluice_error *err);
 /* A generation that is judged again and again: what is small and whole stays decoded with the handle. Good until the

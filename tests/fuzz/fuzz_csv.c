@@ -3,7 +3,6 @@
  * taken or faulty, and the pieces in which it is read change nothing. The first byte picks the type and the dialect.
  */
 #include "support.h"
-#include "worker/ingest/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,41 +17,6 @@ static const char text_of_schema[] =
     "\"C\":{\"from\":\"Q\",\"to\":\"N\",\"properties\":{}},"
     "\"S\":{\"from\":\"P\",\"to\":\"P\",\"properties\":{\"source\":\"string\"},\"key\":[]}}}";
 static const char *const types[] = {"P", "Q", "N", "K", "C", "S"};
-
-static uint64_t of_fault(const wk_fault *fault, uint64_t line)
-{
-    fuzz_demand(fault->code != SLUICE_OK && fault->code != SLUICE_INTERNAL);
-    return pf_xxh64_of(fault->text, strlen(fault->text)) + line;
-}
-
-/* Rows taken, and a digest over the faults of the others. */
-static uint64_t read_all(const wk_input *input, const wk_columns *columns, size_t piece, uint64_t *ret_rows)
-{
-    wk_chunk place = {.first = input->mark, .first_line = 1};
-    wk_chunk_view view = {.input = input, .columns = columns, .start = input->mark, .place = &place, .piece = piece};
-    wk_rows *rows = NULL;
-    void *reader = NULL;
-    wk_record *record = NULL;
-    uint64_t digest = 0;
-
-    fuzz_demand(wk_rows_make(input, columns, &rows, NULL) == SLUICE_OK);
-    fuzz_demand(input->format->open(&view, &reader, NULL) == SLUICE_OK);
-    for (;;) {
-        wk_fault fault = {0};
-        fuzz_demand(input->format->next(reader, &record, NULL) == SLUICE_OK);
-        if (record == NULL)
-            break;
-        if (record->number == 0 && !input->dialect->no_header)
-            continue;
-        fuzz_demand(wk_rows_add(rows, record, &fault, NULL) == SLUICE_OK);
-        if (fault.present)
-            digest = digest * 31 + of_fault(&fault, record->line);
-    }
-    *ret_rows = wk_rows_length(rows);
-    input->format->close(reader);
-    wk_rows_free(rows);
-    return digest;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -80,10 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         input.mark = 0;
     fuzz_demand(input.format->map(&input, &input, &columns, &fault, NULL) == SLUICE_OK);
     if (fault.present) {
-        (void)of_fault(&fault, 0);
+        (void)fuzz_fault(&fault, 0);
     } else {
         for (unsigned i = 0; i < 2; i++)
-            digests[i] = read_all(&input, &columns, i ? 3 : 65536, &rows[i]);
+            digests[i] = fuzz_read_rows(&input, &columns, i ? 3 : 65536, &rows[i]);
         fuzz_demand(digests[0] == digests[1] && rows[0] == rows[1]);
     }
     wk_mapping_free(&columns.mapping);

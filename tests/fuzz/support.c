@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Put in place of pf_xxh128_equal by the linker. */
 bool __wrap_pf_xxh128_equal(pf_xxh128 a, pf_xxh128 b);
@@ -50,4 +51,38 @@ void fuzz_disk_free(pf_sim_disk *disk, pf_volume *volume)
 {
     pf_volume_close(volume);
     pf_sim_disk_free(disk);
+}
+
+uint64_t fuzz_fault(const wk_fault *fault, uint64_t line)
+{
+    fuzz_demand(fault->code != SLUICE_OK && fault->code != SLUICE_INTERNAL);
+    return pf_xxh64_of(fault->text, strlen(fault->text)) + line;
+}
+
+uint64_t fuzz_read_rows(const wk_input *input, const wk_columns *columns, size_t piece, uint64_t *ret_rows)
+{
+    wk_chunk place = {.first = input->mark, .first_line = 1};
+    wk_chunk_view view = {.input = input, .columns = columns, .start = input->mark, .place = &place, .piece = piece};
+    wk_rows *rows = NULL;
+    void *reader = NULL;
+    wk_record *record = NULL;
+    uint64_t digest = 0;
+
+    fuzz_demand(wk_rows_make(input, columns, &rows, NULL) == SLUICE_OK);
+    fuzz_demand(input->format->open(&view, &reader, NULL) == SLUICE_OK);
+    for (;;) {
+        wk_fault fault = {0};
+        fuzz_demand(input->format->next(reader, &record, NULL) == SLUICE_OK);
+        if (record == NULL)
+            break;
+        if (record->number == 0 && !input->dialect->no_header)
+            continue;
+        fuzz_demand(wk_rows_add(rows, record, &fault, NULL) == SLUICE_OK);
+        if (fault.present)
+            digest = digest * 31 + fuzz_fault(&fault, record->line);
+    }
+    *ret_rows = wk_rows_length(rows);
+    input->format->close(reader);
+    wk_rows_free(rows);
+    return digest;
 }

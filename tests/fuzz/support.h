@@ -6,6 +6,7 @@
 
 #include "platform/digest.h"
 #include "platform/sim.h"
+#include "worker/ingest/rows.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,10 @@ void fuzz_disk_free(pf_sim_disk *disk, pf_volume *volume);
 void fuzz_demand(bool condition);
 /* What hostile bytes may lead to. */
 bool fuzz_is_refusal(sluice_status status);
+
+/* Reads a text file in pieces of so many bytes: how many rows are taken, and a digest over the faults of the others. */
+uint64_t fuzz_read_rows(const wk_input *input, const wk_columns *columns, size_t piece, uint64_t *ret_rows);
+uint64_t fuzz_fault(const wk_fault *fault, uint64_t line); /* what the digest has of it */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
