@@ -27,6 +27,14 @@ static const death_strike strikes[] = {{PF_SIM_DIE, PF_SIM_KEEP_ALL},
                                        {PF_SIM_POWER_LOSS, PF_SIM_RANDOM}};
 #define STRIKES (sizeof strikes / sizeof strikes[0])
 
+/* Each strike before or after a call, in turns; with sanitizers, which are slow here, each third strike, another third
+ * for each call. SLUICE_LONG=1: all of them. */
+#if defined(__SANITIZE_ADDRESS__)
+#define STRIDE 6u
+#else
+#define STRIDE 2u
+#endif
+
 static pf_sim_disk *prepare(uint64_t seed)
 {
     sluice_error err = {0};
@@ -186,8 +194,8 @@ static void die_everywhere(const scene *at)
     uint64_t calls = 0;
     for (uint64_t k = 1;; k++) {
         bool struck = false;
-        bool all = getenv("SLUICE_LONG") != NULL; /* else each strike before or after the call, in turns */
-        for (unsigned n = all ? 0 : k % 2; n < 2 * STRIKES; n += all ? 1 : 2, deaths++) {
+        bool all = getenv("SLUICE_LONG") != NULL;
+        for (unsigned n = all ? 0 : (unsigned)(k % STRIDE); n < 2 * STRIKES; n += all ? 1 : STRIDE, deaths++) {
             pf_id operation = operation_of(k * 100 + n), commit = {{0}};
             bool repeated = false;
             ASSERT_OK(pf_sim_disk_clone(origin, 100 * k + n, &disk, &err));
