@@ -234,7 +234,7 @@ static sluice_status follow_up(const co_resolution *how, const co_intent *intent
             continue;
         sluice_status status = co_branch_follow(how->graph, how->graph_locks, &intent->effects[i],
                                                 &intent->scope.operation, how->deadline, &cause);
-        if (status != SLUICE_IO && status != SLUICE_NO_SPACE && status != SLUICE_FENCED)
+        if (status != SLUICE_IO && status != SLUICE_NO_SPACE && status != SLUICE_QUOTA && status != SLUICE_FENCED)
             continue;
         if (err)
             *err = cause;

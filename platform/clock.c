@@ -56,13 +56,20 @@ static void machine_random_bytes(void *context, void *bytes, size_t length)
     }
 }
 
-static const pf_world machine = {NULL, machine_wall_us, machine_monotonic_ns, machine_sleep_until,
-                                 machine_random_bytes};
+static const pf_world machine = {.wall_us = machine_wall_us,
+                                 .monotonic_ns = machine_monotonic_ns,
+                                 .sleep_until = machine_sleep_until,
+                                 .random_bytes = machine_random_bytes};
 static const pf_world *current = &machine;
 
 void pf_world_set(const pf_world *world)
 {
     current = world ? world : &machine;
+}
+
+const pf_world *pf_world_now(void)
+{
+    return current;
 }
 
 int64_t pf_wall_us(void)

@@ -15,9 +15,13 @@ typedef struct pf_world {
     int64_t (*monotonic_ns)(void *context);                       /* never goes back within a boot */
     void (*sleep_until)(void *context, int64_t monotonic_ns);     /* returns at or after that time */
     void (*random_bytes)(void *context, void *bytes, size_t len); /* unpredictable, or seeded in a simulation */
+    /* Instead of waiting at a word of shared memory, and of waking who waits at any; NULL: the machine's. */
+    void (*word_wait)(void *context, int64_t until_ns);
+    void (*word_wake)(void *context);
 } pf_world;
 
 void pf_world_set(const pf_world *world);
+const pf_world *pf_world_now(void);
 int64_t pf_wall_us(void);
 int64_t pf_monotonic_ns(void);
 void pf_sleep_until(int64_t monotonic_ns);

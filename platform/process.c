@@ -177,6 +177,12 @@ void pf_futex_wait(const uint32_t *word, uint32_t value, pf_deadline deadline)
 {
     struct timespec until;
     struct timespec *limit = NULL;
+    const pf_world *world = pf_world_now();
+    if (world->word_wait) {
+        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == value)
+            world->word_wait(world->context, deadline.monotonic_ns);
+        return;
+    }
     if (deadline.monotonic_ns != INT64_MAX) {
         if (deadline.monotonic_ns <= 0)
             return;
@@ -190,5 +196,10 @@ void pf_futex_wait(const uint32_t *word, uint32_t value, pf_deadline deadline)
 
 void pf_futex_wake_all(const uint32_t *word)
 {
+    const pf_world *world = pf_world_now();
+    if (world->word_wake) {
+        world->word_wake(world->context);
+        return;
+    }
     PF_ALWAYS(syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0) >= 0);
 }

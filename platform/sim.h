@@ -125,6 +125,9 @@ typedef struct pf_sim_sleeper {
     void *context;
     void (*look)(void *context);
     void (*sleep)(void *context, int64_t until_ns);
+    /* Instead of waiting at a word of shared memory, and of waking who waits at one; NULL: as time passes. */
+    void (*word_wait)(void *context, int64_t until_ns);
+    void (*word_wake)(void *context);
 } pf_sim_sleeper;
 void pf_sim_world_set_sleeper(const pf_sim_sleeper *sleeper); /* NULL: nobody; installing a world takes it away */
 int64_t pf_sim_world_now(void);                               /* looks without being noticed */

@@ -51,6 +51,22 @@ static void sleep_until(void *context, int64_t until_ns)
         pf_sim_world_advance(until_ns);
 }
 
+static void word_wait(void *context, int64_t until_ns)
+{
+    (void)context;
+    if (world.sleeper && world.sleeper->word_wait)
+        world.sleeper->word_wait(world.sleeper->context, until_ns);
+    else
+        pf_sim_world_advance(until_ns);
+}
+
+static void word_wake(void *context)
+{
+    (void)context;
+    if (world.sleeper && world.sleeper->word_wake)
+        world.sleeper->word_wake(world.sleeper->context);
+}
+
 static uint64_t next_random(void) /* splitmix64 */
 {
     uint64_t z = world.random += UINT64_C(0x9e3779b97f4a7c15);
@@ -76,7 +92,7 @@ static void random_bytes(void *context, void *bytes, size_t length)
 
 void pf_sim_world_install(uint64_t seed)
 {
-    static const pf_world simulated = {NULL, wall_us, monotonic_ns, sleep_until, random_bytes};
+    static const pf_world simulated = {NULL, wall_us, monotonic_ns, sleep_until, random_bytes, word_wait, word_wake};
 
     world.installed = true;
     world.now_ns = 0;

@@ -4,8 +4,11 @@
  * (L-022 to L-025, L-032, OW-051, OW-053, G-10).
  */
 #include "coord/recover.h"
+#include "coord/write.h"
 #include "die.h"
+#include "locks/oslock.h"
 #include "tests/support/test.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +192,74 @@ static void collection_takes_nothing_from_a_living_writer(void **state)
     interrupt_everywhere(collect, false);
 }
 
+/* ---- an attempt that is being made ---- */
+
+typedef struct attempt_maker {
+    pf_sim_disk *disk;
+    pf_volume *volume;
+    lk_lockfile *locks;
+    char lock[80];
+    bool begun;
+} attempt_maker;
+
+/* What coord/attempt.c does, up to the moment before its lock file is locked, while collection lists the attempts. */
+static void begin_attempt(void *context, pf_volume *volume, bool changes, const char *doing, const char *path)
+{
+    attempt_maker *maker = context;
+    sluice_error err = {0};
+    char id[PF_ID_TEXT], folder[64];
+    pf_file *file = NULL;
+    pf_id attempt = pf_id_new();
+    (void)volume, (void)changes;
+    if (maker->begun || strcmp(path, "attempts") != 0 || strncmp(doing, "listing", 7) != 0)
+        return;
+    maker->begun = true;
+    pf_id_text(&attempt, id);
+    (void)snprintf(folder, sizeof folder, "attempts/%s", id);
+    (void)snprintf(maker->lock, sizeof maker->lock, "%s/lock", folder);
+    ASSERT_OK(lk_lockfile_open(maker->volume, "locks/graph", &maker->locks, &err));
+    ASSERT_OK(lk_take(maker->locks, LK_GRAPH_RECLAIM, PF_LOCK_SHARED, PF_AT_ONCE, &err));
+    ASSERT_OK(pf_make_folder(maker->volume, folder, &err));
+    ASSERT_OK(pf_create(maker->volume, maker->lock, &file, &err));
+    ASSERT_OK(pf_close(file, &err));
+}
+
+static bool wait_in_vain(void *context, pf_deadline deadline)
+{
+    (void)context, (void)deadline;
+    return false;
+}
+
+static void note_nothing(void *context)
+{
+    (void)context;
+}
+
+static void collection_takes_no_attempt_that_is_being_made(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    co_gc_report report = {0};
+    attempt_maker maker = {.disk = prepare(11)};
+    pf_stat stat;
+    const pf_sim_turns turns = {&maker, begin_attempt, wait_in_vain, note_nothing};
+    ASSERT_OK(pf_sim_actor(maker.disk, "graph", &maker.volume, &err));
+    st_graph *graph = toy_open(maker.disk);
+    pf_sim_set_turns(maker.disk, &turns);
+    ASSERT_FAILS(SLUICE_LIVE_WRITER_CONTENTION, co_gc(graph, false, &report, &err)); /* it waits for the maker */
+    pf_sim_set_turns(maker.disk, NULL);
+    assert_true(maker.begun);
+    ASSERT_OK(pf_stat_path(maker.volume, maker.lock, &stat, &err));
+    lk_lockfile_close(maker.locks);
+    pf_volume_close(maker.volume); /* he dies */
+    err = (sluice_error){0};
+    ASSERT_OK(co_gc(graph, false, &report, &err));
+    assert_true(report.attempts >= 1);
+    st_graph_close(graph);
+    pf_sim_disk_free(maker.disk);
+    pf_sim_world_remove();
+}
+
 static void recovery_never_touches_a_living_writer(void **state)
 {
     (void)state;
@@ -208,6 +279,7 @@ int main(void)
         cmocka_unit_test(of_two_writers_of_one_key_one_wins),
         cmocka_unit_test(two_of_one_operation_are_one_commit),
         cmocka_unit_test(collection_takes_nothing_from_a_living_writer),
+        cmocka_unit_test(collection_takes_no_attempt_that_is_being_made),
         cmocka_unit_test(recovery_never_touches_a_living_writer),
         cmocka_unit_test(a_fenced_writer_changes_nothing_any_more),
     };

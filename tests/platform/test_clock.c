@@ -59,7 +59,7 @@ static void a_deadline_passes_when_its_time_comes(void **state)
 {
     (void)state;
     made_world world = {.now_ns = 5000000000};
-    const pf_world table = {&world, made_wall_us, made_monotonic_ns, made_sleep_until, made_random_bytes};
+    const pf_world table = {&world, made_wall_us, made_monotonic_ns, made_sleep_until, made_random_bytes, NULL, NULL};
     pf_world_set(&table);
     pf_deadline deadline = pf_deadline_in_ms(10);
     assert_int_equal(deadline.monotonic_ns, 5010000000);
@@ -80,7 +80,7 @@ static void backoff_grows_to_its_bound_and_keeps_the_deadline(void **state)
 {
     (void)state;
     made_world world = {.now_ns = 1000};
-    const pf_world table = {&world, made_wall_us, made_monotonic_ns, made_sleep_until, made_random_bytes};
+    const pf_world table = {&world, made_wall_us, made_monotonic_ns, made_sleep_until, made_random_bytes, NULL, NULL};
     static const int64_t spans[] = {50000, 100000, 200000, 400000, 800000, 1600000, 3200000, 5000000, 5000000};
     pf_world_set(&table);
     for (unsigned i = 0; i < 9; i++) {

@@ -54,15 +54,34 @@ DEFECTS = {
     "fence_not_checked": ("log_suspect", "a_fenced_owner_appends_nothing"),
     "term_not_checked": ("retention", "one_whose_claim_was_taken_over_does_nothing_more"),
     "living_owner_taken_for_dead": ("recover", "a_live_owners_intent_is_never_touched"),
+    "attempts_judged_without_lock": ("interrupt_at_every_call", "collection_takes_no_attempt_that_is_being_made"),
     "living_attempt_collected": ("interrupt_at_every_call", "collection_takes_nothing_from_a_living_writer"),
     "pins_not_looked_at": ("trust", "a_pinned_state_is_whole_however_little_a_collection_keeps"),
     "pins_looked_at_once": ("trust", "one_who_pins_while_it_is_collected_has_it_whole_or_not_at_all"),
     "lineage_not_kept": ("retention", "commits_of_segments_that_are_gone_stay_known"),
 }
 
-# Beside that, the simulator sees these within so many of its seeds, without being told where to look.
-SIMULATED = {"record_not_synced": 200, "segment_name_not_synced": 200, "document_name_not_synced": 200, "fragment_not_synced": 1000,
-             "absent_key_not_in_read_set": 1000, "receipts_not_looked_up": 1000}
+# The simulator sees each of them within so many of its seeds, without being told where to look: (within, one that does).
+# What is outside of what it simulates is said here, and seen by the test above.
+SIMULATED = {
+    "record_not_synced": (500, 1), "intent_not_synced": (500, 1), "plan_not_synced": (500, 19), "fragment_not_synced": (500, 1),
+    "opening_not_synced": (1000, 91), "current_not_synced": (1000, 88), "fragment_name_not_synced": (500, 37),
+    "segment_name_not_synced": (500, 1), "document_name_not_synced": (500, 1), "end_believed": (500, 37),
+    "ref_believed": (500, 40), "retirements_believed": (500, 43), "undone_effects_believed": (2000, 373),
+    "mark_before_flush": (500, 37), "retired_before_publish": (500, 1), "retired_before_audit": (1000, 79),
+    "torn_frame_accepted": (500, 46), "torn_record_accepted": (1000, 147), "absent_key_not_in_read_set": (500, 25),
+    "verdict_not_renewed": (500, 25), "incarnation_not_compared": (1000, 64), "receipts_not_looked_up": (1000, 60),
+    "operation_not_compared": (1000, 100), "recovery_judges_nothing": (1000, 67), "effects_not_undone": (500, 28),
+    "objects_not_looked_at": (1000, 70), "fence_not_checked": (1000, 115), "living_owner_taken_for_dead": (500, 22),
+    "living_attempt_collected": (500, 36), "pins_not_looked_at": (1000, 82), "pins_looked_at_once": (1000, 85),
+    "lineage_not_kept": (1000, 162),
+}
+OUTSIDE = {
+    "delta_not_compared": "only a forged intent has another content than its commit",
+    "term_not_checked": "a claim is taken over from a living owner only when its lock falls, which the kernel does not do",
+    "attempts_judged_without_lock": "two calls of one process have to meet two of another: once in some thousands of histories",
+}
+SMALL = ("verdict_not_renewed", "ref_believed", "effects_not_undone")  # and the minimiser makes small what these spoil
 
 
 def program_of(test):
@@ -86,6 +105,13 @@ def run(test, name, defect="", **more):
     return process.returncode == 0, said
 
 
+def simulate(defect, first, histories):
+    """Did they all keep their promises?"""
+    passed, said = run("sim", "every_history_keeps_its_promises", defect, SLUICE_SIM_FIRST=str(first),
+                       SLUICE_SIM_HISTORIES=str(histories), SLUICE_SIM_PLAIN="1")
+    return False if passed is False and re.search(rb"seed +\d+", said) else passed
+
+
 class Defects(unittest.TestCase):
     def test_every_defect_is_seen(self):
         for defect, (test, name) in DEFECTS.items():
@@ -95,11 +121,19 @@ class Defects(unittest.TestCase):
                 self.assertFalse(passed, "nobody saw it: %s" % said[-2000:].decode("utf-8", "replace"))
 
     def test_the_simulator_sees_defects_within_its_seeds(self):
-        for defect, seeds in SIMULATED.items():
+        self.assertEqual(set(SIMULATED) | set(OUTSIDE), set(DEFECTS))
+        for defect, (seeds, hint) in SIMULATED.items():
             with self.subTest(defect=defect):
-                passed, said = run("sim", "every_history_keeps_its_promises", defect, SLUICE_SIM_HISTORIES=str(seeds))
-                self.assertIs(passed, False, "not within %d seeds" % seeds)
-                self.assertRegex(said, rb"seed \d+: ")
+                self.assertLessEqual(hint, seeds)
+                if simulate(defect, hint, 1) is False:  # a change of the code may have moved it to another seed
+                    continue
+                self.assertIs(simulate(defect, 1, seeds), False, "not within %d seeds" % seeds)
+
+    def test_what_a_defect_spoils_is_made_small(self):
+        for defect in SMALL:
+            with self.subTest(defect=defect):
+                passed, said = run("sim", "what_a_planted_defect_spoils_is_made_small", defect, SLUICE_SIM_FIRST=str(SIMULATED[defect][1]))
+                self.assertTrue(passed, said[-2000:].decode("utf-8", "replace"))
 
     def test_without_a_defect_the_same_tests_pass(self):
         """Each second of them: all pass in the ordinary program, which differs by nothing that acts."""

@@ -159,24 +159,28 @@ static uint32_t ready_ones(fibers *all, uint32_t *ret)
     return count;
 }
 
-/* All wait: those that stand still go on, else time does, or the other way round. False: nothing can ever happen. */
+/* All wait: who stands still and would be the first to go on does, else time does, or the other way round. False:
+ * nothing can ever happen. */
 static bool wake_some(fibers *all)
 {
     int64_t first = INT64_MAX;
-    bool stopped = false, waited_for = false;
+    fiber *stopped = NULL;
+    bool waited_for = false;
     for (uint32_t i = 0; i < all->count; i++)
         waited_for = waited_for || ((all->items[i].state == SLEEPS || all->items[i].state == WAITS) &&
                                     all->items[i].until_ns != INT64_MAX);
     for (uint32_t i = 0; i < all->count; i++) {
         fiber *one = &all->items[i];
         if (one->state == STOPPED && !(one->until_step % 2 && waited_for)) {
-            one->state = READY;
-            stopped = true;
+            if (!stopped || one->until_step < stopped->until_step)
+                stopped = one;
         } else if ((one->state == SLEEPS || one->state == WAITS) && one->until_ns < first) {
             first = one->until_ns;
         }
     }
-    if (!stopped && first != INT64_MAX)
+    if (stopped)
+        stopped->state = READY;
+    else if (first != INT64_MAX)
         pf_sim_world_advance(first);
     return stopped || first != INT64_MAX;
 }
@@ -261,6 +265,11 @@ static void count_step(fibers *all)
         all->late = true;
 }
 
+uint64_t fibers_now(const fibers *all)
+{
+    return all->step;
+}
+
 uint64_t fibers_step(fibers *all)
 {
     count_step(all);
@@ -303,13 +312,30 @@ void fibers_release(fibers *all)
             all->items[i].state = READY;
 }
 
-void fibers_stop(fibers *all, uint64_t steps)
+static void stop_until(fibers *all, uint64_t until_step)
 {
     fiber *self = &all->items[all->current];
-    count_step(all);
     self->state = STOPPED;
-    self->until_step = all->step + steps;
+    self->until_step = until_step;
     to_main(all);
+}
+
+void fibers_stop(fibers *all, uint64_t steps)
+{
+    count_step(all);
+    stop_until(all, all->step + steps);
+}
+
+void fibers_stop_for_good(fibers *all)
+{
+    count_step(all);
+    stop_until(all, UINT64_MAX - 1);
+}
+
+void fibers_go_on(fibers *all, uint32_t index)
+{
+    if (all->items[index].state == STOPPED)
+        all->items[index].state = READY;
 }
 
 bool fibers_are_late(const fibers *all)

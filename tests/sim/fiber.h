@@ -35,6 +35,7 @@ bool fibers_run(fibers *all, uint64_t steps);
 
 /* Called by the one that runs. */
 uint32_t fibers_current(const fibers *all);
+uint64_t fibers_now(const fibers *all);
 uint64_t fibers_step(fibers *all); /* one step; others may run meanwhile; returns its number */
 void fibers_sleep(fibers *all, int64_t until_ns);
 /* Until fibers_release is called, or this time; false: it can never be. */
@@ -42,6 +43,9 @@ bool fibers_wait(fibers *all, int64_t until_ns);
 void fibers_release(fibers *all);
 /* Stands still for so many steps of others, or until none of them can run. */
 void fibers_stop(fibers *all, uint64_t steps);
+/* Stands still until fibers_go_on is called for it, or until none of the others can run. */
+void fibers_stop_for_good(fibers *all);
+void fibers_go_on(fibers *all, uint32_t index);
 bool fibers_are_late(const fibers *all); /* beyond the steps given: everybody should end */
 /* What was switched so far. */
 const fiber_switch *fibers_switches(const fibers *all, uint32_t *ret_count);

@@ -97,8 +97,9 @@ static uint32_t print_answers(const sim_counts *counts)
             missing++;
         }
     }
-    if (counts->repeated == 0 || counts->restarts == 0) {
-        print_error("%" PRIu64 " answers repeated, %" PRIu64 " plans made again\n", counts->repeated, counts->restarts);
+    if (counts->repeated == 0 || counts->restarts == 0 || counts->grouped == 0) {
+        print_error("%" PRIu64 " answers repeated, %" PRIu64 " plans made again, %" PRIu64 " commits in groups\n",
+                    counts->repeated, counts->restarts, counts->grouped);
         missing++;
     }
     return missing;
@@ -108,9 +109,10 @@ uint32_t sim_ledger_print(const sim_counts *counts)
 {
     print_message("%" PRIu64 " histories: %" PRIu64 " calls, %" PRIu64 " commits, %" PRIu64 " deaths, %" PRIu64
                   " power losses, %" PRIu64 " failing, %" PRIu64 " stops, %" PRIu64 " asked again, %" PRIu64
-                  " answers repeated, %" PRIu64 " plans made again, %" PRIu64 " snapshots, %" PRIu64 " backups\n",
+                  " answers repeated, %" PRIu64 " plans made again, %" PRIu64 " snapshots, %" PRIu64
+                  " backups, %" PRIu64 " commits behind others in a group\n",
                   counts->histories, counts->calls, counts->commits, counts->deaths, counts->losses, counts->errors,
                   counts->stops, counts->retries, counts->repeated, counts->restarts, counts->snapshots,
-                  counts->backups);
+                  counts->backups, counts->grouped);
     return print_windows(counts) + print_rows(counts) + print_answers(counts);
 }

@@ -274,9 +274,21 @@ bool sim_apply_upsert(sim_state *state, unsigned s)
     return true;
 }
 
+unsigned sim_toy_key(uint64_t salt, bool blind)
+{
+    return (unsigned)(salt % SIM_TOY_KEYS) + (blind ? SIM_TOY_KEYS : 0);
+}
+
+bool sim_apply_toy(sim_state *state, unsigned key)
+{
+    bool there = has(state->t, (int)key);
+    state->t |= (uint16_t)(1u << key);
+    return !there;
+}
+
 void sim_apply_overwrite(sim_state *state, unsigned s)
 {
-    memset(state, 0, sizeof *state);
+    *state = (sim_state){.t = state->t};
     (void)sim_apply_insert(state, s);
 }
 
@@ -314,6 +326,7 @@ bool sim_apply_merge(const sim_state *base, const sim_state *source, sim_state *
         target->e[i] = (uint16_t)((target->e[i] & ~(base->e[i] & ~source->e[i])) | (source->e[i] & ~base->e[i]));
         target->l[i] = (uint16_t)((target->l[i] & ~(base->l[i] & ~source->l[i])) | (source->l[i] & ~base->l[i]));
     }
+    target->t = (uint16_t)((target->t & ~(base->t & ~source->t)) | (source->t & ~base->t));
     return good && !sim_state_broken(target);
 }
 
@@ -330,4 +343,5 @@ void sim_state_text(const sim_state *state, char *ret_text, size_t room)
             continue;
         say(ret_text, room, " e%03x l%03x)", state->e[i], state->l[i]);
     }
+    say(ret_text, room, " t%x", state->t);
 }

@@ -2,7 +2,8 @@
  * The reference model: what a graph holds after a commit, and what each kind of write makes of it. A few keys, so that
  * writers meet.
  *
- * Types: P (key id; name unique; v), E (P to P, at most one of the same ends), L (P to P, at most one out).
+ * Types: P (key id; name unique; v), T (key id; what toys insert), E (P to P, at most one of the same ends), L (P to P,
+ * at most one out).
  */
 #ifndef TESTS_SIM_MODEL_H
 #define TESTS_SIM_MODEL_H
@@ -23,6 +24,7 @@ typedef struct sim_node {
 typedef struct sim_state { /* compared with memcmp: no padding */
     sim_node nodes[SIM_KEYS];
     uint16_t e[SIM_KEYS], l[SIM_KEYS]; /* bit sets of ends */
+    uint16_t t;                        /* of keys of T */
 } sim_state;
 
 typedef enum sim_step_kind {
@@ -59,6 +61,9 @@ bool sim_apply(sim_state *state, const sim_step *steps, uint32_t count);
 #define SIM_LOADED 3u
 void sim_load_text(unsigned s, char type, char *ret_text, size_t room); /* 'P', 'E', 'L', 'U': P with id and v only */
 bool sim_apply_insert(sim_state *state, unsigned s);
+#define SIM_TOY_KEYS 4u
+unsigned sim_toy_key(uint64_t salt, bool blind);
+bool sim_apply_toy(sim_state *state, unsigned key);
 bool sim_apply_upsert(sim_state *state, unsigned s);
 void sim_apply_overwrite(sim_state *state, unsigned s);
 /* Three ways; false: they conflict, or the result breaks a rule. */

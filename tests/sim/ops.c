@@ -21,7 +21,8 @@
 
 #define SCHEMA(more)                                                                                                   \
     "{\"nodes\":{\"P\":{\"key\":\"id\",\"properties\":{\"id\":\"int64\",\"name\":\"string?\",\"v\":\"int64?\"" more    \
-    "},\"unique\":[[\"name\"]]}},\"edges\":{\"E\":{\"from\":\"P\",\"to\":\"P\",\"key\":[]},"                           \
+    "},\"unique\":[[\"name\"]]},\"T\":{\"key\":\"id\",\"properties\":{\"id\":\"int64\"}}},\"edges\":{\"E\":{\"from\":" \
+    "\"P\",\"to\":\"P\",\"key\":[]},"                                                                                  \
     "\"L\":{\"from\":\"P\",\"to\":\"P\",\"key\":[],\"cardinality\":{\"out\":\"0..1\"}}}}"
 static const char *const schemas[] = {SCHEMA(""), SCHEMA(",\"x\":{\"type\":\"int32\",\"default\":7}"),
                                       SCHEMA(",\"y\":\"string?\"")};
@@ -62,7 +63,7 @@ static sluice_status number_of(const st_batch *batch, uint32_t column, uint64_t 
     return SLUICE_OK;
 }
 
-/* A row of P, E or L put into the state; what cannot be so is CORRUPT. */
+/* A row of P, T, E or L put into the state; what cannot be so is CORRUPT. */
 static sluice_status put_row(char type, const long values[3], sim_state *state, sluice_error *err)
 {
     if (values[0] < 0 || values[0] >= (long)SIM_KEYS)
@@ -71,6 +72,12 @@ static sluice_status put_row(char type, const long values[3], sim_state *state, 
         if (state->nodes[values[0]].there)
             return pf_fail(err, SLUICE_CORRUPT, "a key stands twice");
         state->nodes[values[0]] = (sim_node){1, (int16_t)(values[1] == SIM_NULL ? 0 : values[1]), (int16_t)values[2]};
+        return SLUICE_OK;
+    }
+    if (type == 'T') {
+        if (state->t >> values[0] & 1)
+            return pf_fail(err, SLUICE_CORRUPT, "a key of T stands twice");
+        state->t |= (uint16_t)(1u << values[0]);
         return SLUICE_OK;
     }
     if (values[1] < 0 || values[1] >= (long)SIM_KEYS)
@@ -90,7 +97,7 @@ static sluice_status read_type(st_snapshot *snapshot, char type, sim_state *stat
     st_scan *scan = NULL;
     pf_buffer buffer = {0};
     sluice_status status;
-    uint32_t columns = type == 'P' ? 3 : 2;
+    uint32_t columns = type == 'P' ? 3 : type == 'T' ? 1 : 2;
     PF_TRY(st_snapshot_type(snapshot, name, &def, err));
     PF_TRY(st_scan_open(snapshot, def, NULL, 0, &scan, err));
     for (;;) {
@@ -115,6 +122,7 @@ sluice_status sim_read_state(sim_run *run, st_snapshot *snapshot, sim_state *ret
     (void)run;
     memset(ret_state, 0, sizeof *ret_state);
     PF_TRY(read_type(snapshot, 'P', ret_state, err));
+    PF_TRY(read_type(snapshot, 'T', ret_state, err));
     PF_TRY(read_type(snapshot, 'E', ret_state, err));
     return read_type(snapshot, 'L', ret_state, err);
 }
@@ -132,7 +140,8 @@ static sim_result result_of(const co_receipt *receipt)
                         .repeated = receipt->repeated,
                         .restarts = receipt->restarts,
                         .commit = receipt->commit,
-                        .incarnation = receipt->incarnation};
+                        .incarnation = receipt->incarnation,
+                        .followed = receipt->followed};
 }
 
 static sluice_status do_mutate(sim_actor_state *actor, const sim_op *op, pf_id operation, sim_result *result,
@@ -142,7 +151,7 @@ static sluice_status do_mutate(sim_actor_state *actor, const sim_op *op, pf_id o
     char text[1024];
     sim_steps_text(steps, sim_steps_of(op->salt, steps), text, sizeof text);
     co_mutate_options options = {.path = "m.jsonl", .branch = sim_branch_name(op->branch), .operation = operation};
-    wk_executor executor = alone();
+    wk_executor executor = sim_pool_executor(actor);
     co_mutate_result got = {0};
     PF_TRY(co_mutate_text(actor->graph, &options, &executor, text, strlen(text), &got, err));
     *result = result_of(&got.receipt);
@@ -190,7 +199,7 @@ static sluice_status do_merge(sim_actor_state *actor, const sim_op *op, pf_id op
                                 .into = sim_branch_name(op->branch),
                                 .operation = operation,
                                 .delete_source = op->kind == SIM_OP_MERGE_DELETE};
-    wk_executor executor = alone();
+    wk_executor executor = sim_pool_executor(actor);
     co_merge_result got = {0};
     sluice_status status = co_merge(actor->graph, &options, &executor, &got, err);
     if (status == SLUICE_OK)
@@ -280,13 +289,34 @@ static sluice_status do_gc(sim_actor_state *actor, const sim_op *op, sluice_erro
 
 /* ---- readers ---- */
 
-/* The same snapshot, read again and again while others write and collect. */
-static sluice_status do_read(sim_run *run, sim_actor_state *actor, const sim_op *op, sluice_error *err)
+/* One of main's last four. */
+static uint64_t old_generation(const sim_run *run, uint64_t salt)
 {
+    uint64_t last = 1;
+    for (uint32_t i = 0; i < run->commit_count; i++)
+        if (!run->commits[i].gone && run->commits[i].incarnation == ST_MAIN_INCARNATION &&
+            run->commits[i].generation > last)
+            last = run->commits[i].generation;
+    uint64_t back = salt / 12 % 4;
+    return last > back ? last - back : 1;
+}
+
+/* The same snapshot, read again and again while others write and collect; or for the first time when they have. */
+static sluice_status do_read(sim_run *run, sim_actor_state *actor, uint32_t number, sluice_error *err)
+{
+    const sim_op *op = &run->plan->ops[number];
     st_snapshot *snapshot = NULL;
     sim_state first, again;
     sluice_status status;
-    PF_TRY(st_snapshot_open(actor->graph, sim_branch_name(op->branch), NULL, &snapshot, err));
+    if (op->kind == SIM_OP_READ_AT) {
+        PF_TRY(st_snapshot_open_commit(
+            actor->graph, &(st_reach){.incarnation = ST_MAIN_INCARNATION, .generation = old_generation(run, op->salt)},
+            &snapshot, err));
+        sim_run_holds(run, number);
+        fibers_stop(run->fibers, 2 * (op->salt % 4000));
+    } else {
+        PF_TRY(st_snapshot_open(actor->graph, sim_branch_name(op->branch), NULL, &snapshot, err));
+    }
     PF_GOTO(status, done, sim_read_state(run, snapshot, &first, err));
     for (unsigned i = 0; i < 1 + op->salt % 3; i++) {
         PF_GOTO(status, done, sim_read_state(run, snapshot, &again, err));
@@ -373,7 +403,13 @@ sluice_status sim_op_run(sim_run *run, sim_actor_state *actor, uint32_t number, 
     case SIM_OP_BACKUP:
         return do_backup(run, actor, op, err);
     case SIM_OP_READ:
-        return do_read(run, actor, op, err);
+    case SIM_OP_READ_AT:
+        return do_read(run, actor, number, err);
+    case SIM_OP_TOY:
+    case SIM_OP_WIDE:
+    case SIM_OP_ROW:
+    case SIM_OP_BLIND:
+        return sim_op_toy(run, actor, number, ret_result, err);
     case SIM_OP_RECOVER:
         return co_recover(actor->graph, CO_RECOVER_FULL, 0, NULL, 0, NULL, NULL, err);
     case SIM_OP_KINDS:
@@ -384,7 +420,7 @@ sluice_status sim_op_run(sim_run *run, sim_actor_state *actor, uint32_t number, 
 
 /* ---- the graph that all begin with ---- */
 
-static pf_sim_disk *base;
+static pf_sim_disk *bases[2]; /* optimistic, single */
 static char *base_folder;
 
 static void must(sluice_status status, const sluice_error *err)
@@ -420,8 +456,9 @@ static void say(st_graph *graph, const char *branch, const char *text)
     must(co_mutate_text(graph, &options, &executor, text, strlen(text), &result, &err), &err);
 }
 
-pf_sim_disk *sim_base(const char **ret_folder)
+pf_sim_disk *sim_base(bool single, const char **ret_folder)
 {
+    pf_sim_disk *base = bases[single];
     sluice_error err = {0};
     pf_volume *volume = NULL;
     st_schema *schema = NULL;
@@ -430,13 +467,16 @@ pf_sim_disk *sim_base(const char **ret_folder)
     *ret_folder = base_folder;
     if (base)
         return base;
-    *ret_folder = base_folder = test_folder_make();
-    write_inputs();
+    if (!base_folder) {
+        base_folder = test_folder_make();
+        write_inputs();
+    }
+    *ret_folder = base_folder;
     pf_sim_world_install(1);
     must(pf_sim_disk_new(1, &base, &err), &err);
     must(pf_sim_actor(base, "g", &volume, &err), &err);
     must(st_schema_parse(schemas[0], strlen(schemas[0]), "schema", &schema, &err), &err);
-    must(st_graph_init_on(volume, schema, ST_MODE_OPTIMISTIC, &id, &err), &err);
+    must(st_graph_init_on(volume, schema, single ? ST_MODE_SINGLE : ST_MODE_OPTIMISTIC, &id, &err), &err);
     pf_volume_close(volume);
     st_schema_free(schema);
     must(pf_sim_actor(base, "g", &volume, &err), &err);
@@ -455,13 +495,15 @@ pf_sim_disk *sim_base(const char **ret_folder)
     say(graph, NULL, "{\"op\":\"insert\",\"node\":\"P\",\"set\":{\"id\":3,\"v\":3}}\n");
     st_graph_close(graph);
     pf_sim_world_remove();
-    return base;
+    return bases[single] = base;
 }
 
 void sim_base_free(void)
 {
-    pf_sim_disk_free(base);
-    base = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        pf_sim_disk_free(bases[i]);
+        bases[i] = NULL;
+    }
     if (base_folder)
         test_folder_remove(base_folder);
     base_folder = NULL;

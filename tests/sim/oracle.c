@@ -1,12 +1,12 @@
 /* The oracle (oracle.h). */
 #include "oracle.h"
 
-#include "coord/audit.h"
 #include "coord/mutate.h"
 #include "coord/recover.h"
-#include "ledger.h"
+#include "invariants.h"
 #include "platform/check.h"
 #include "store/state/lineage.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +104,11 @@ static bool expect(const sim_run *run, const sim_commit *commit, sim_state *ret_
     case SIM_OP_LOAD:
     case SIM_OP_LOAD_BRANCH:
         return sim_apply_insert(ret_state, s);
+    case SIM_OP_TOY:
+    case SIM_OP_WIDE:
+    case SIM_OP_ROW:
+    case SIM_OP_BLIND:
+        return sim_apply_toy(ret_state, sim_toy_key(op->salt, op->kind == SIM_OP_BLIND));
     case SIM_OP_UPSERT:
         return sim_apply_upsert(ret_state, s);
     case SIM_OP_OVERWRITE:
@@ -128,11 +133,17 @@ static bool expect(const sim_run *run, const sim_commit *commit, sim_state *ret_
     case SIM_OP_GC_KEEP:
     case SIM_OP_BACKUP:
     case SIM_OP_READ:
+    case SIM_OP_READ_AT:
     case SIM_OP_RECOVER:
     case SIM_OP_KINDS:
         break;
     }
     return false; /* no commit ever */
+}
+
+static bool derived(const sim_run *run, int op)
+{
+    return run->plan->ops[op].kind == SIM_OP_OPTIMIZE || run->plan->ops[op].kind == SIM_OP_INDEX;
 }
 
 static void check_commit(sim_run *run, const sim_commit *commit)
@@ -144,19 +155,24 @@ static void check_commit(sim_run *run, const sim_commit *commit)
         if (!run->commits[i].gone && &run->commits[i] != commit && run->commits[i].op == commit->op)
             sim_wrong(run, "operation %d (%s) has two commits", commit->op,
                       sim_kind_name(run->plan->ops[commit->op].kind));
-    if (run->ops[commit->op].outcome == SIM_FAILED)
+    for (uint32_t i = 0; i < run->commit_count; i++)
+        if (!run->commits[i].gone && &run->commits[i] != commit && run->commits[i].incarnation == commit->incarnation &&
+            run->commits[i].parent[0] == commit->parent[0])
+            sim_wrong(run, "invariant 7: operations %d and %d are committed on one parent", run->commits[i].op,
+                      commit->op);
+    if (run->ops[commit->op].outcome == SIM_FAILED && !sim_plan_has_twin(run->plan, (uint32_t)commit->op))
         sim_wrong(run, "operation %d was said not to be committed, and is", commit->op);
     if (!expect(run, commit, &wanted, &known)) {
         sim_state_text(&run->commits[commit->parent[0]].state, have, sizeof have);
-        sim_wrong(run, "operation %d (%s) must not be committed on%s", commit->op,
+        sim_wrong(run, "invariant 3: operation %d (%s) must not be committed on%s", commit->op,
                   sim_kind_name(run->plan->ops[commit->op].kind), have);
         return;
     }
     if (known && memcmp(&wanted, &commit->state, sizeof wanted) != 0) {
         sim_state_text(&commit->state, have, sizeof have);
         sim_state_text(&wanted, want, sizeof want);
-        sim_wrong(run, "operation %d (%s) left%s and not%s", commit->op, sim_kind_name(run->plan->ops[commit->op].kind),
-                  have, want);
+        sim_wrong(run, "invariant %d: operation %d (%s) left%s and not%s", derived(run, commit->op) ? 9 : 5, commit->op,
+                  sim_kind_name(run->plan->ops[commit->op].kind), have, want);
     }
 }
 
@@ -210,6 +226,7 @@ static sluice_status add_commit(sim_run *run, const sim_commit *commit, bool giv
         added->parent[p] = pf_id_is_nil(&added->parents[p]) ? NO_COMMIT : find_commit(run, &added->parents[p]);
     PF_TRY(read_commit(run, added, err));
     run->commit_count++;
+    run->counts->grouped += commit->index > 0;
     note_history(run, number);
     broken = sim_state_broken(&added->state);
     if (broken)
@@ -267,10 +284,41 @@ static sluice_status add_found(sim_run *run, fresh *found, bool given, sluice_er
     return SLUICE_OK;
 }
 
+static void note_name(sim_run *run, const char *name, uint64_t incarnation)
+{
+    uint32_t branch = 0;
+    for (uint32_t i = 0; i < run->name_count; i++)
+        if (run->names[i].incarnation == incarnation)
+            return;
+    while (branch < SIM_BRANCHES && strcmp(sim_branch_name(branch), name) != 0)
+        branch++;
+    if (run->name_count < SIM_OPS_MAX)
+        run->names[run->name_count++] = (struct sim_name){incarnation, branch};
+}
+
+/* Was somebody asked to delete the branch that had this incarnation? */
+static bool is_deletion_asked(const sim_run *run, uint64_t incarnation)
+{
+    uint32_t branch = SIM_BRANCHES;
+    for (uint32_t i = 0; i < run->name_count; i++)
+        if (run->names[i].incarnation == incarnation)
+            branch = run->names[i].branch;
+    for (uint32_t i = 0; i < run->plan->op_count; i++) {
+        const sim_op *op = &run->plan->ops[i];
+        if (run->ops[i].started && op->other == branch &&
+            (op->kind == SIM_OP_BRANCH_DELETE || op->kind == SIM_OP_MERGE_DELETE))
+            return true;
+    }
+    return false;
+}
+
 static sluice_status list_refs(sim_run *run, ref_list *ret_list, sluice_error *err)
 {
     *ret_list = (ref_list){.run = run};
-    return st_ref_list(run->eye, on_ref, ret_list, err);
+    PF_TRY(st_ref_list(run->eye, on_ref, ret_list, err));
+    for (uint32_t i = 0; i < ret_list->count; i++)
+        note_name(run, ret_list->names[i], ret_list->incarnations[i]);
+    return SLUICE_OK;
 }
 
 static sluice_status look_at_all(sim_run *run, bool given, sluice_error *err)
@@ -328,7 +376,7 @@ static sluice_status check_acknowledged(sim_run *run, sluice_error *err)
     ref_list refs;
     PF_TRY(find_still(run, &refs, still, err));
     for (uint32_t i = 0; i < run->commit_count; i++) {
-        bool deleted = run->commits[i].incarnation != ST_MAIN_INCARNATION;
+        bool deleted = is_deletion_asked(run, run->commits[i].incarnation);
         for (uint32_t k = 0; deleted && k < refs.count; k++)
             deleted = refs.incarnations[k] != run->commits[i].incarnation;
         if (run->commits[i].acknowledged && !still[i] && !deleted)
@@ -420,6 +468,7 @@ done:
 
 static uint32_t commit_of_op(const sim_run *run, uint32_t op)
 {
+    op = sim_plan_first_of(run->plan, op);
     for (uint32_t i = 0; i < run->commit_count; i++)
         if (!run->commits[i].gone && run->commits[i].op == (int)op)
             return i;
@@ -462,6 +511,7 @@ void sim_oracle_answer(sim_run *run, uint32_t op, sluice_status status, const sl
         return;
     if (status == SLUICE_OK) {
         state->outcome = SIM_DONE;
+        run->ops[sim_plan_first_of(run->plan, op)].not_followed |= !state->result.followed;
         if (!state->result.committed)
             return;
         if (commit == NO_COMMIT || !pf_id_equal(&run->commits[commit].id, &state->result.commit))
@@ -470,13 +520,17 @@ void sim_oracle_answer(sim_run *run, uint32_t op, sluice_status status, const sl
             run->commits[commit].acknowledged = true;
         return;
     }
+    bool unreadable = status == SLUICE_CORRUPT && run->plan->ops[op].kind == SIM_OP_BACKUP && run->errors &&
+                      strstr(err->text, strerror(EIO)); /* what a disk does not give back is not copied */
     bool unnamed = status == SLUICE_USAGE && run->plan->ops[op].kind == SIM_OP_REVERT; /* its checkpoint is gone */
-    if (!unnamed && !is_plausible(run, status))
+    if (!unnamed && !unreadable && !is_plausible(run, status))
         sim_wrong(run, "operation %u (%s) ends with %s: %s", op, kind, sluice_status_name(status), err->text);
     if (err->committed == SLUICE_TRUE && err->acknowledged == SLUICE_TRUE && commit != NO_COMMIT)
         run->commits[commit].acknowledged = true;
     state->outcome = err->committed == SLUICE_FALSE ? SIM_FAILED : SIM_UNKNOWN;
-    if (state->outcome == SIM_FAILED && commit != NO_COMMIT)
+    if (state->outcome == SIM_UNKNOWN)
+        state->was_unknown = true;
+    if (state->outcome == SIM_FAILED && commit != NO_COMMIT && !sim_plan_has_twin(run->plan, op))
         sim_wrong(run, "operation %u (%s) says not committed (%s), and is there", op, kind, sluice_status_name(status));
 }
 
@@ -503,13 +557,6 @@ static sluice_status on_problem(void *context, const char *object, const char *p
     return SLUICE_OK;
 }
 
-static sluice_status on_audit(void *context, const co_audit_row *row, sluice_error *err)
-{
-    (void)err;
-    sim_ledger_recovered(context, row->kind, row->classification);
-    return SLUICE_OK;
-}
-
 static sluice_status recover_as_fresh(sim_run *run, sluice_error *err)
 {
     st_graph *graph = NULL;
@@ -527,8 +574,8 @@ static sluice_status recover_twice(sim_run *run, sluice_error *err)
     if (pf_sim_digest(run->disk) != settled)
         sim_wrong(run, "a second recovery changes something");
     PF_TRY(open_eye(run, err));
-    PF_TRY(co_audit_list(run->eye, on_audit, run->counts, err));
     sim_oracle_look(run);
+    PF_TRY(sim_invariants_end(run, err));
     for (uint32_t i = 0; i < run->plan->op_count; i++)
         if (run->ops[i].outcome == SIM_DONE && run->ops[i].result.committed && commit_of_op(run, i) == NO_COMMIT)
             sim_wrong(run, "operation %u was acknowledged and is gone", i);

@@ -42,7 +42,6 @@ static unsigned draw(uint64_t *random, unsigned bound)
 /* ---- windows ---- */
 
 static const char spooled[] = "input is a file, which is read where it lies";
-static const char groups[] = "there is no region, so nobody publishes in a group (tests/coord/test_group_deaths.c)";
 static const char made[] = "the graph is there (tests/graph/test_init.c)";
 static const char pooled[] = "jobs run in one process (tests/pool)";
 static const struct {
@@ -54,12 +53,6 @@ static const struct {
     {PF_FP_LOAD_AFTER_SPOOLING, spooled},
     {PF_FP_LOAD_AFTER_SPILL, "too few rows to spill (tests/matrix)"},
     {PF_FP_LOAD_AFTER_REJECTS, "no load skips rows (tests/load/test_skip_crash.c)"},
-    {PF_FP_ARM_BEFORE_SIDE_FILE, "no plan is too large for its slot (tests/matrix)"},
-    {PF_FP_ARM_AFTER_SIDE_FILE, "no plan is too large for its slot (tests/matrix)"},
-    {PF_FP_PUBLISH_AFTER_LINE, groups},
-    {PF_FP_PUBLISH_AFTER_TAKE, groups},
-    {PF_FP_PUBLISH_BEFORE_DECIDE, groups},
-    {PF_FP_PUBLISH_AFTER_DECIDE, groups},
     {PF_FP_INIT_AFTER_LAYOUT, made},
     {PF_FP_INIT_BEFORE_PUBLISH, made},
     {PF_FP_INIT_AFTER_PUBLISH, made},
@@ -112,6 +105,15 @@ static const sim_kind often[] = {SIM_OP_MUTATE,
                                  SIM_OP_GC,
                                  SIM_OP_GC_KEEP,
                                  SIM_OP_BACKUP,
+                                 SIM_OP_TOY,
+                                 SIM_OP_TOY,
+                                 SIM_OP_WIDE,
+                                 SIM_OP_ROW,
+                                 SIM_OP_ROW,
+                                 SIM_OP_ROW,
+                                 SIM_OP_ROW,
+                                 SIM_OP_READ_AT,
+                                 SIM_OP_READ_AT,
                                  SIM_OP_READ,
                                  SIM_OP_READ,
                                  SIM_OP_RECOVER};
@@ -122,6 +124,8 @@ static void make_op(uint64_t *random, uint32_t actor, sim_op *ret_op)
     *ret_op = (sim_op){.actor = actor, .kind = kind, .tries = 1 + draw(random, 3), .salt = sim_mix(*random)};
     ret_op->branch = draw(random, 4) ? 0 : 1 + draw(random, SIM_BRANCHES - 1);
     ret_op->other = 1 + draw(random, SIM_BRANCHES - 1);
+    if (kind == SIM_OP_TOY || kind == SIM_OP_WIDE)
+        ret_op->branch = 0;
     if (kind == SIM_OP_MERGE && draw(random, 4) == 0) {
         ret_op->branch = ret_op->other;
         ret_op->other = 0;
@@ -132,9 +136,10 @@ static void make_fault(uint64_t *random, const sim_plan *plan, sim_fault *ret_fa
 {
     static const int errors[] = {EIO, EIO, ENOSPC, EDQUOT};
     static const sim_fault_kind by_weight[] = {
-        SIM_FAULT_DIE,   SIM_FAULT_DIE,         SIM_FAULT_DIE,         SIM_FAULT_DIE_AFTER, SIM_FAULT_DIE_AFTER,
-        SIM_FAULT_POWER, SIM_FAULT_POWER,       SIM_FAULT_POWER_AFTER, SIM_FAULT_FAIL,      SIM_FAULT_FAIL,
-        SIM_FAULT_FULL,  SIM_FAULT_POWER_AFTER, SIM_FAULT_FAIL_LOOK,   SIM_FAULT_STOP,      SIM_FAULT_STOP};
+        SIM_FAULT_DIE,       SIM_FAULT_DIE,   SIM_FAULT_DIE,   SIM_FAULT_DIE_AFTER,
+        SIM_FAULT_DIE_AFTER, SIM_FAULT_POWER, SIM_FAULT_POWER, SIM_FAULT_POWER_AFTER,
+        SIM_FAULT_FAIL,      SIM_FAULT_FAIL,  SIM_FAULT_FULL,  SIM_FAULT_POWER_AFTER,
+        SIM_FAULT_FAIL_LOOK, SIM_FAULT_STOP,  SIM_FAULT_STOP,  SIM_FAULT_POWER_ANSWER};
     *ret_fault = (sim_fault){.kind = by_weight[draw(random, sizeof by_weight / sizeof *by_weight)],
                              .actor = draw(random, plan->actors),
                              .loss = (pf_sim_loss)draw(random, 4),
@@ -145,7 +150,9 @@ static void make_fault(uint64_t *random, const sim_plan *plan, sim_fault *ret_fa
         ret_fault->times = 100 + draw(random, 4000);
     if (ret_fault->kind == SIM_FAULT_FULL)
         ret_fault->times = draw(random, 40);
-    if (draw(random, 2)) {
+    if (ret_fault->kind == SIM_FAULT_POWER_ANSWER) {
+        ret_fault->at = 1 + draw(random, 3);
+    } else if (draw(random, 2)) {
         ret_fault->by_point = true;
         ret_fault->point =
             (pf_failpoint)(PF_FP_BARRIER_BEFORE + draw(random, PF_FAILPOINT_COUNT - PF_FP_BARRIER_BEFORE));
@@ -164,7 +171,9 @@ static const lead leads[] = {
     {PF_FP_BARRIER_BEFORE, PF_FP_PREPARE_AFTER_PIN, SIM_OP_MUTATE, 0, 1},
     {PF_FP_LOAD_BEFORE_SPOOLING, PF_FP_LOAD_AFTER_EDITS, SIM_OP_LOAD, 0, 1},
     {PF_FP_MAINTAIN_AFTER_LIST, PF_FP_MAINTAIN_AFTER_EDITS, SIM_OP_OPTIMIZE, 0, 1},
-    {PF_FP_PREPARE_AFTER_PLAN, PF_FP_PUBLISH_AFTER_DECIDE, SIM_OP_LOAD, 0, 1},
+    {PF_FP_PREPARE_AFTER_PLAN, PF_FP_REVALIDATE_AFTER, SIM_OP_LOAD, 0, 1},
+    {PF_FP_ARM_BEFORE_SIDE_FILE, PF_FP_ARM_AFTER_SIDE_FILE, SIM_OP_WIDE, 0, 1},
+    {PF_FP_ARM_BEFORE_FRAME_SYNC, PF_FP_PUBLISH_AFTER_DECIDE, SIM_OP_LOAD, 0, 1},
     {PF_FP_SEGMENT_AFTER_OPENING_SYNC, PF_FP_SEGMENT_AFTER_CURRENT_SYNC, SIM_OP_MUTATE, 0, 1},
     {PF_FP_FINALIZE_BEFORE_AUDIT, PF_FP_FINALIZE_AFTER_RETIRE, SIM_OP_MERGE_DELETE, 0, 1},
     {PF_FP_RECOVER_BEFORE_PUBLISH, PF_FP_RECOVER_AFTER_RETIRE, SIM_OP_LOAD, 0, 1},
@@ -188,14 +197,23 @@ static void add_op(uint64_t *random, sim_plan *plan, sim_op op)
     plan->ops[plan->op_count++] = op;
 }
 
+static bool is_of_groups(pf_failpoint point)
+{
+    return point == PF_FP_PUBLISH_AFTER_LINE || point == PF_FP_PUBLISH_AFTER_TAKE ||
+           point == PF_FP_PUBLISH_BEFORE_DECIDE || point == PF_FP_PUBLISH_AFTER_DECIDE;
+}
+
 /* A process or everything ends there; and before that whatever it takes to come there. */
 static void lead_to(uint64_t *random, const lead *to, pf_failpoint point, sim_plan *plan)
 {
     static const sim_fault_kind ends[] = {SIM_FAULT_DIE,         SIM_FAULT_DIE_AFTER, SIM_FAULT_POWER,
                                           SIM_FAULT_POWER_AFTER, SIM_FAULT_DIE,       SIM_FAULT_POWER};
+    bool groups = is_of_groups(point);
     bool recovers = to->first == PF_FP_RECOVER_BEFORE_PUBLISH;
     bool segments = to->first == PF_FP_SEGMENT_AFTER_OPENING_SYNC || point >= PF_FP_GC_AFTER_LINEAGE;
-    sim_op op = {.kind = to->kind, .branch = to->branch, .other = to->other};
+    sim_op op = {.kind = groups ? SIM_OP_TOY : to->kind, .branch = to->branch, .other = to->other};
+    plan->pool = groups || (plan->pool && !plan->single);
+    plan->single = plan->single && !groups;
     if (segments) { /* an error in the log makes its next writer open another segment */
         add_fault(plan, (sim_fault){.kind = SIM_FAULT_FAIL,
                                     .point = PF_FP_PUBLISH_AFTER_LOG_RECORD_WRITE,
@@ -224,7 +242,7 @@ static void lead_to(uint64_t *random, const lead *to, pf_failpoint point, sim_pl
     add_op(random, plan, op);
     add_fault(plan, (sim_fault){.kind = ends[draw(random, 6)],
                                 .point = point,
-                                .at = 1 + draw(random, 2),
+                                .at = draw(random, 4) ? 1 : 2,
                                 .loss = (pf_sim_loss)draw(random, 4)});
 }
 
@@ -255,14 +273,45 @@ void sim_plan_make(uint64_t seed, sim_plan *ret_plan)
     uint64_t random = sim_mix(seed ^ UINT64_C(0x51));
     *ret_plan = (sim_plan){.seed = seed, .actors = 2 + draw(&random, 3)};
     ret_plan->turns.one_in = chances[draw(&random, 4)];
+    ret_plan->single = seed % 21 == 2;
+    ret_plan->pool = !ret_plan->single && seed % 4 == 2;
     if (seed % 3 == 0)
         lead_somewhere(&random, seed / 3, ret_plan);
+    if (seed % 3 == 1) {
+        sim_plan_scene(seed / 3, &random, ret_plan);
+        if (ret_plan->actors < SIM_ACTORS_MAX && draw(&random, 3) == 0)
+            make_op(&random, ret_plan->actors++, &ret_plan->ops[ret_plan->op_count++]);
+        return;
+    }
     for (uint32_t actor = 0; actor < ret_plan->actors; actor++)
         for (uint32_t n = 1 + draw(&random, 3); n > 0; n--)
             make_op(&random, actor, &ret_plan->ops[ret_plan->op_count++]);
+    uint32_t one = draw(&random, 3 * ret_plan->op_count);
+    bool moves =
+        one < ret_plan->op_count && (ret_plan->ops[one].kind == SIM_OP_TOY || ret_plan->ops[one].kind == SIM_OP_WIDE);
+    if (one < ret_plan->op_count && !moves) { /* two clients ask for the same; not for the move of one file */
+        ret_plan->ops[ret_plan->op_count] = ret_plan->ops[one];
+        ret_plan->ops[ret_plan->op_count++].actor = draw(&random, ret_plan->actors);
+    }
     uint32_t wanted = draw(&random, 8) ? ret_plan->fault_count + 1 + draw(&random, 4) : 0;
     while (ret_plan->fault_count < wanted)
         make_fault(&random, ret_plan, &ret_plan->faults[ret_plan->fault_count++]);
+}
+
+uint32_t sim_plan_first_of(const sim_plan *plan, uint32_t op)
+{
+    uint32_t first = 0;
+    while (plan->ops[first].salt != plan->ops[op].salt)
+        first++;
+    return first;
+}
+
+bool sim_plan_has_twin(const sim_plan *plan, uint32_t op)
+{
+    for (uint32_t i = 0; i < plan->op_count; i++)
+        if (i != op && plan->ops[i].salt == plan->ops[op].salt)
+            return true;
+    return false;
 }
 
 void sim_plan_free(sim_plan *plan)
@@ -300,7 +349,10 @@ static void say(char *text, size_t room, const char *format, ...)
 void sim_plan_write(const sim_plan *plan, char *ret_text, size_t room)
 {
     ret_text[0] = '\0';
-    say(ret_text, room, "seed %" PRIu64 "\nactors %u\n", plan->seed, plan->actors);
+    say(ret_text, room, "seed %" PRIu64 "\nactors %u\n%s", plan->seed, plan->actors,
+        plan->single ? "mode single\n"
+        : plan->pool ? "mode pool\n"
+                     : "");
     say(ret_text, room, plan->turns.listed ? "turns listed\n" : "turns %u\n", plan->turns.one_in);
     for (uint32_t i = 0; i < plan->op_count; i++) {
         const sim_op *op = &plan->ops[i];
@@ -309,7 +361,7 @@ void sim_plan_write(const sim_plan *plan, char *ret_text, size_t room)
     }
     for (uint32_t i = 0; i < plan->fault_count; i++) {
         const sim_fault *fault = &plan->faults[i];
-        say(ret_text, room, "fault %s %u %s %u %s %d %u\n", faults[fault->kind], fault->actor,
+        say(ret_text, room, "fault %s %u %s%s %u %s %d %u\n", faults[fault->kind], fault->actor, fault->own ? "!" : "",
             fault->by_point ? pf_failpoint_name(fault->point) : "call", fault->at, losses[fault->loss], fault->error,
             fault->times);
     }
@@ -347,16 +399,19 @@ static bool read_op(const char *line, sim_plan *plan)
 static bool read_fault(const char *line, sim_plan *plan)
 {
     sim_fault fault = {0};
-    char kind[32], point[64], loss[16];
+    char kind[32], point_text[64], loss[16];
+    const char *point = point_text;
     unsigned index, lost;
     if (plan->fault_count == SIM_FAULTS_MAX ||
-        sscanf(line, "fault %31s %u %63s %u %15s %d %u", kind, &fault.actor, point, &fault.at, loss, &fault.error,
+        sscanf(line, "fault %31s %u %63s %u %15s %d %u", kind, &fault.actor, point_text, &fault.at, loss, &fault.error,
                &fault.times) != 7 ||
         !find_word(faults, SIM_FAULT_KINDS, kind, &index) || !find_word(losses, 4, loss, &lost) ||
         fault.actor >= plan->actors)
         return false;
     fault.kind = (sim_fault_kind)index;
     fault.loss = (pf_sim_loss)lost;
+    fault.own = *point == '!';
+    point += fault.own;
     fault.by_point = strcmp(point, "call") != 0;
     for (int i = 0; fault.by_point; i++) {
         if (i == PF_FAILPOINT_COUNT)
@@ -378,6 +433,10 @@ static bool read_line(const char *line, sim_plan *plan)
         return read_op(line, plan);
     if (strncmp(line, "fault ", 6) == 0)
         return read_fault(line, plan);
+    if (strcmp(line, "mode single") == 0)
+        return plan->single = true;
+    if (strcmp(line, "mode pool") == 0)
+        return plan->pool = true;
     if (strcmp(line, "turns listed") == 0)
         return plan->turns.listed = true;
     if (sscanf(line, "switch %u %u", &one.step, &one.to) == 2) {

@@ -7,6 +7,7 @@
  */
 #include "run.h"
 
+#include "invariants.h"
 #include "oracle.h"
 #include "platform/check.h"
 #include <inttypes.h>
@@ -70,10 +71,29 @@ static void note_death(sim_run *run, sim_actor_state *actor)
 
 static void note_power(sim_run *run)
 {
+    run->lost = true;
+    run->pool_over = run->plan->pool;
     run->counts->losses++;
     for (uint32_t i = 0; i < run->plan->actors; i++)
         if (run->actors[i].graph)
             note_death(run, &run->actors[i]);
+}
+
+static uint64_t later(const sim_fault *fault)
+{
+    return fault->times ? fault->times : 1;
+}
+
+/* By whatever hand: an object that a process staged, and that nothing names yet, goes with it. */
+static void lose_staged(sim_run *run, sim_actor_state *actor)
+{
+    pf_volume *volume = NULL;
+    bool quiet = run->quiet;
+    run->quiet = true;
+    if (actor->staged[0] && pf_sim_actor(run->disk, "g", &volume, NULL) == SLUICE_OK)
+        (void)pf_remove(volume, actor->staged, NULL);
+    pf_volume_close(volume);
+    run->quiet = quiet;
 }
 
 static void strike(sim_run *run, sim_actor_state *actor, const sim_fault *fault, pf_volume *volume, bool before_call)
@@ -85,21 +105,37 @@ static void strike(sim_run *run, sim_actor_state *actor, const sim_fault *fault,
         if (alive)
             note_death(run, actor);
         pf_sim_kill_process(run->disk, actor->process);
+        if (alive && actor->worker)
+            sim_pool_bury(actor->worker);
+        return;
+    case SIM_FAULT_FENCE:
+        if (alive && actor->worker && !actor->fenced) {
+            note_death(run, actor);
+            actor->fenced = true;
+            sim_pool_fence(actor->worker);
+        }
+        return;
+    case SIM_FAULT_LOSE:
+        if (alive)
+            note_death(run, actor);
+        pf_sim_kill_process(run->disk, actor->process);
+        lose_staged(run, actor);
         return;
     case SIM_FAULT_DIE_AFTER:
         if (volume) {
             note_death(run, actor);
-            pf_sim_crash_at(volume, 1, false, PF_SIM_DIE, before_call ? PF_SIM_TEAR_LAST : PF_SIM_KEEP_ALL);
+            pf_sim_crash_at(volume, later(fault), false, PF_SIM_DIE, before_call ? PF_SIM_TEAR_LAST : PF_SIM_KEEP_ALL);
         }
         return;
     case SIM_FAULT_POWER:
+    case SIM_FAULT_POWER_ANSWER:
         note_power(run);
         pf_sim_power_loss(run->disk, fault->loss);
         return;
     case SIM_FAULT_POWER_AFTER:
         if (volume) {
             note_power(run);
-            pf_sim_crash_at(volume, 1, false, PF_SIM_POWER_LOSS, fault->loss);
+            pf_sim_crash_at(volume, later(fault), false, PF_SIM_POWER_LOSS, fault->loss);
         }
         return;
     case SIM_FAULT_FAIL:
@@ -121,9 +157,38 @@ static void strike(sim_run *run, sim_actor_state *actor, const sim_fault *fault,
         run->counts->stops++;
         fibers_stop(run->fibers, fault->times);
         return;
+    case SIM_FAULT_AWAIT:
     case SIM_FAULT_KINDS:
         return;
     }
+}
+
+/* What an AWAIT waits for. */
+static bool is_come(const sim_run *run, const sim_fault *fault)
+{
+    if (fault->by_point)
+        return run->point_passed[fault->point] >= fault->at;
+    return fault->at >= run->plan->op_count || run->ops[fault->at].holds || run->ops[fault->at].over;
+}
+
+/* Not for a call. */
+static bool waits(const sim_fault *fault)
+{
+    return fault->kind == SIM_FAULT_AWAIT || fault->kind == SIM_FAULT_POWER_ANSWER;
+}
+
+/* Who waits for what has just happened goes on. */
+static void wake(sim_run *run)
+{
+    for (uint32_t i = 0; i < run->plan->actors; i++)
+        if (run->actors[i].awaits && is_come(run, run->actors[i].awaits))
+            fibers_go_on(run->fibers, i);
+}
+
+void sim_run_holds(sim_run *run, uint32_t op)
+{
+    run->ops[op].holds = true;
+    wake(run);
 }
 
 /* ---- the scheduler's side of the disk ---- */
@@ -138,9 +203,14 @@ static void on_call(void *context, pf_volume *volume, bool changes, const char *
     sim_trace(run, "%" PRIu64 " %u %s%s %s", step, actor->number, changes ? "" : "(", doing, path);
     actor->calls++;
     run->counts->calls++;
+    if (changes)
+        sim_invariants_at_call(run, actor, path);
+    if (changes && strncmp(path, "tables/", 7) == 0 && strlen(path) < sizeof actor->staged && strchr(path + 7, '.'))
+        memcpy(actor->staged, path, strlen(path) + 1);
     for (uint32_t i = 0; i < run->plan->fault_count && !pf_sim_is_dead(volume); i++) {
         const sim_fault *fault = &run->plan->faults[i];
-        if (run->struck[i] || fault->by_point || fault->actor != actor->number || actor->calls < fault->at)
+        if (run->struck[i] || fault->by_point || waits(fault) || fault->actor != actor->number ||
+            actor->calls < fault->at)
             continue;
         bool needs_change =
             fault->kind == SIM_FAULT_DIE_AFTER || fault->kind == SIM_FAULT_POWER_AFTER || fault->kind == SIM_FAULT_FAIL;
@@ -179,6 +249,13 @@ static void on_sleep(void *context, int64_t until_ns)
         fibers_sleep(run->fibers, until_ns);
 }
 
+static void on_word_wait(void *context, int64_t until_ns)
+{
+    sim_run *run = context;
+    if (run->quiet || fibers_are_late(run->fibers) || !fibers_wait(run->fibers, until_ns))
+        pf_sim_world_advance(until_ns);
+}
+
 static void on_point(void *context, pf_failpoint point)
 {
     sim_run *run = context;
@@ -191,12 +268,17 @@ static void on_point(void *context, pf_failpoint point)
     actor->passed = true;
     run->counts->passed[point]++;
     run->point_passed[point]++;
+    actor->point_passed[point]++;
     sim_trace(run, "   %u %s", actor->number, pf_failpoint_name(point));
     if (point == PF_FP_GC_BEFORE_BOUNDARY || point == PF_FP_BRANCH_BEFORE_REMOVE)
         sim_oracle_look(run); /* what will soon be gone */
+    sim_invariants_at_point(run, actor, point);
+    wake(run);
     for (uint32_t i = 0; i < run->plan->fault_count; i++) {
         const sim_fault *fault = &run->plan->faults[i];
-        if (run->struck[i] || !fault->by_point || fault->point != point || run->point_passed[point] < fault->at)
+        uint32_t passed = fault->own ? actor->point_passed[point] : run->point_passed[point];
+        if (run->struck[i] || !fault->by_point || waits(fault) || fault->point != point || passed < fault->at ||
+            (fault->own && fault->actor != actor->number))
             continue;
         run->struck[i] = true;
         strike(run, actor, fault, st_graph_volume(actor->graph), false);
@@ -207,20 +289,46 @@ static void on_point(void *context, pf_failpoint point)
 
 static void end_process(sim_actor_state *actor)
 {
+    if (actor->fenced) /* the supervisor kills whom it fenced */
+        pf_sim_kill_process(actor->run->disk, actor->process);
     st_graph_close(actor->graph);
     actor->graph = NULL;
+    if (actor->worker)
+        sim_pool_bury(actor->worker);
+    actor->worker = NULL;
     actor->passed = false;
 }
 
 static sluice_status begin_process(sim_actor_state *actor, sluice_error *err)
 {
     sim_run *run = actor->run;
-    if (actor->graph && pf_sim_is_dead(st_graph_volume(actor->graph)))
+    if (actor->graph && (actor->fenced || pf_sim_is_dead(st_graph_volume(actor->graph))))
         end_process(actor);
     if (actor->graph)
         return SLUICE_OK;
     actor->process = ++run->processes;
+    actor->fenced = false;
+    if (run->pool_over) {
+        run->pool_over = false;
+        sim_pool_begin(run);
+    }
+    actor->worker = sim_pool_join(run);
     return sim_open(run, actor->process, PF_WRITE, &actor->graph, err);
+}
+
+/* The power goes behind an answer. */
+static void strike_answer(sim_run *run, sim_actor_state *actor)
+{
+    actor->answers++;
+    for (uint32_t i = 0; i < run->plan->fault_count; i++) {
+        const sim_fault *fault = &run->plan->faults[i];
+        if (run->struck[i] || fault->kind != SIM_FAULT_POWER_ANSWER || fault->actor != actor->number ||
+            actor->answers < fault->at)
+            continue;
+        run->struck[i] = true;
+        strike(run, actor, fault, NULL, false);
+        sim_oracle_look(run);
+    }
 }
 
 /* One try; true: the client asks no more. */
@@ -238,11 +346,14 @@ static bool try_once(sim_actor_state *actor, uint32_t number)
     state->started = true;
     state->outcome = SIM_UNKNOWN; /* until it is answered */
     state->attempts++;
+    actor->op = number;
+    actor->begun = actor->in_barrier = actor->planned = actor->arms = actor->armed = false;
     status = sim_op_run(run, actor, number, &result, &err);
-    bool dead = pf_sim_is_dead(st_graph_volume(actor->graph));
+    bool dead = actor->fenced || pf_sim_is_dead(st_graph_volume(actor->graph));
     sim_trace(run, "= %u op %u %s: %s%s %s", actor->number, number, sim_kind_name(run->plan->ops[number].kind),
               dead ? "(dead) " : "", sluice_status_name(status), status == SLUICE_OK ? "" : err.text);
     if (dead) {
+        sim_invariants_died(run, actor, number);
         end_process(actor);
         state->outcome = SIM_UNKNOWN;
         sim_oracle_look(run);
@@ -254,22 +365,41 @@ static bool try_once(sim_actor_state *actor, uint32_t number)
     run->counts->restarts += result.restarts;
     sim_oracle_look(run);
     sim_oracle_answer(run, number, status, &err);
+    strike_answer(run, actor);
     return status == SLUICE_OK || !sluice_status_retryable(status);
+}
+
+static void await(sim_run *run, sim_actor_state *actor, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < run->plan->fault_count; i++) {
+        const sim_fault *fault = &run->plan->faults[i];
+        if (fault->kind != SIM_FAULT_AWAIT || fault->actor != actor->number || fault->times != ordinal ||
+            is_come(run, fault) || fibers_are_late(run->fibers))
+            continue;
+        sim_trace(run, "   %u waits", actor->number);
+        actor->awaits = fault;
+        fibers_stop_for_good(run->fibers);
+        actor->awaits = NULL;
+    }
 }
 
 static void run_client(void *context)
 {
     sim_actor_state *actor = context;
     sim_run *run = actor->run;
+    uint32_t ordinal = 0;
     for (uint32_t i = 0; i < run->plan->op_count; i++) {
         const sim_op *op = &run->plan->ops[i];
         if (op->actor != actor->number)
             continue;
+        await(run, actor, ordinal++);
         for (uint32_t tries = 0; tries < op->tries && !run->violation[0] && !fibers_are_late(run->fibers); tries++) {
             run->counts->retries += tries > 0;
             if (try_once(actor, i))
                 break;
         }
+        run->ops[i].over = true;
+        wake(run);
         if (op->salt >> 40 & 1)
             end_process(actor);
     }
@@ -287,6 +417,14 @@ static void keep_switches(const sim_run *run, sim_plan *ret_listed)
     sim_plan_copy(&plan, ret_listed);
 }
 
+static void begin_toys(sim_run *run)
+{
+    pf_volume *volume = NULL;
+    PF_ALWAYS(pf_sim_actor(run->disk, "g", &volume, NULL) == SLUICE_OK);
+    sim_toy_begin(run, volume);
+    pf_volume_close(volume);
+}
+
 bool sim_history(const sim_plan *plan, sim_counts *counts, pf_buffer *trace, char ret_violation[2048],
                  sim_plan *ret_listed)
 {
@@ -296,15 +434,17 @@ bool sim_history(const sim_plan *plan, sim_counts *counts, pf_buffer *trace, cha
     run->plan = plan;
     run->counts = counts;
     run->trace = trace;
-    pf_sim_disk *base = sim_base(&run->folder);
+    pf_sim_disk *base = sim_base(plan->single, &run->folder);
     pf_sim_world_install(plan->seed);
     pf_sim_world_advance(INT64_C(3600000000000));
     PF_ALWAYS(pf_sim_disk_clone(base, sim_mix(plan->seed), &run->disk, &err) == SLUICE_OK);
     run->fibers = fibers_new(plan->seed, &plan->turns);
     const pf_sim_turns turns = {run, on_call, on_wait, on_release};
-    const pf_sim_sleeper sleeper = {run, on_look_at_clock, on_sleep};
+    const pf_sim_sleeper sleeper = {run, on_look_at_clock, on_sleep, on_word_wait, on_release};
     run->quiet = true;
     sim_oracle_begin(run);
+    begin_toys(run);
+    sim_pool_begin(run);
     for (uint32_t i = 0; i < plan->actors; i++) {
         run->actors[i] = (sim_actor_state){.run = run, .number = i};
         (void)fibers_add(run->fibers, run_client, &run->actors[i]);
@@ -322,6 +462,7 @@ bool sim_history(const sim_plan *plan, sim_counts *counts, pf_buffer *trace, cha
         sim_oracle_end(run);
     pf_failpoints_watch(NULL, NULL);
     sim_oracle_close(run);
+    sim_pool_free(run);
     if (trace)
         sim_trace(run, "end %016" PRIx64, pf_sim_digest(run->disk));
     counts->histories++;
