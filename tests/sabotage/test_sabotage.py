@@ -72,7 +72,7 @@ SIMULATED = {
     "torn_frame_accepted": (500, 46), "torn_record_accepted": (1000, 147), "absent_key_not_in_read_set": (500, 25),
     "verdict_not_renewed": (500, 25), "incarnation_not_compared": (1000, 64), "receipts_not_looked_up": (1000, 60),
     "operation_not_compared": (1000, 100), "recovery_judges_nothing": (1000, 67), "effects_not_undone": (500, 28),
-    "objects_not_looked_at": (1000, 70), "fence_not_checked": (1000, 115), "living_owner_taken_for_dead": (500, 22),
+    "objects_not_looked_at": (1000, 70), "fence_not_checked": (1000, 115), "living_owner_taken_for_dead": (500, 21),
     "living_attempt_collected": (500, 36), "pins_not_looked_at": (1000, 82), "pins_looked_at_once": (1000, 85),
     "lineage_not_kept": (1000, 162),
 }

@@ -356,6 +356,7 @@ static bool try_once(sim_actor_state *actor, uint32_t number)
         sim_invariants_died(run, actor, number);
         end_process(actor);
         state->outcome = SIM_UNKNOWN;
+        state->was_unknown = true;
         sim_oracle_look(run);
         return false;
     }
