@@ -6,7 +6,6 @@
 #include "invariants.h"
 #include "platform/check.h"
 #include "store/state/lineage.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -521,7 +520,7 @@ void sim_oracle_answer(sim_run *run, uint32_t op, sluice_status status, const sl
         return;
     }
     bool unreadable = status == SLUICE_CORRUPT && run->plan->ops[op].kind == SIM_OP_BACKUP && run->errors &&
-                      strstr(err->text, strerror(EIO)); /* what a disk does not give back is not copied */
+                      strstr(err->text, "Input/output error"); /* what a disk does not give back is not copied */
     bool unnamed = status == SLUICE_USAGE && run->plan->ops[op].kind == SIM_OP_REVERT; /* its checkpoint is gone */
     if (!unnamed && !unreadable && !is_plausible(run, status))
         sim_wrong(run, "operation %u (%s) ends with %s: %s", op, kind, sluice_status_name(status), err->text);
