@@ -87,5 +87,6 @@ wk_marks_fn *wk_marks_choose(void)
 {
     wk_marks_fn *ways[WK_MARKS_WAYS];
     unsigned count = wk_marks_ways(ways);
-    return ways[count - 1];
+    wk_marks_fn *best = ways[count - 1];
+    return best;
 }
