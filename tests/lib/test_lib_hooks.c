@@ -336,7 +336,8 @@ static void everything_that_happens_is_heard_without_names_and_values(void **sta
     sluice_batch *batch = NULL;
     const sluice_write_options conditional = {.if_head = "00000000-0000-7000-8000-000000000001"};
     ASSERT_OK(sluice_batch_new(&batch, &err));
-    ASSERT_OK(sluice_batch_json(batch, "{\"op\":\"delete\",\"node\":\"Person\",\"key\":10}\n", 43, &err));
+    static const char delete[] = "{\"op\":\"delete\",\"node\":\"Person\",\"key\":10}\n";
+    ASSERT_OK(sluice_batch_json(batch, delete, strlen(delete), &err));
     ASSERT_FAILS(SLUICE_READ_SET_CHANGED, sluice_commit(fixture->graph, batch, &conditional, &receipt, &err));
     sluice_batch_free(batch);
     ASSERT_OK(sluice_branch_create(fixture->graph, "secret branch", NULL, &err));
