@@ -15,7 +15,6 @@ void co_locks_close(st_graph *graph, lk_lockfile *lockfile);
 /* The file of intents, for reading. */
 sluice_status co_intents_open(st_graph *graph, pf_file **ret_intents, sluice_error *err);
 /* NULL allowed. */
-/* NULL allowed. */
 void co_intents_close(st_graph *graph, pf_file *intents);
 
 #endif
