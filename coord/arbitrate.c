@@ -9,14 +9,14 @@
 #include "platform/sabotage.h"
 
 /* A substitution relies on the fragments that it takes out: has this edit taken one of them away? */
-static sluice_status misses(const co_claim *claim, const st_record *record, const st_commit_edit *named,
+static sluice_status misses(const co_claim *claim, const st_judged *judged, uint32_t index, uint32_t at,
                             bool *ret_misses, sluice_error *err)
 {
     st_edit edit = {0};
     *ret_misses = false;
-    if (!co_read_set_has(claim->reads, CO_READ_FRAGMENTS, named->table))
+    if (!co_read_set_has(claim->reads, CO_READ_FRAGMENTS, judged->generation->commits[index].edits[at].table))
         return SLUICE_OK;
-    PF_TRY(st_commit_edit_read(claim->graph, record, named, &edit, err));
+    PF_TRY(st_judged_edit(claim->graph, judged, index, at, &edit, err));
     *ret_misses = co_read_set_misses(claim->reads, &edit);
     st_edit_free(&edit);
     return SLUICE_OK;
@@ -35,7 +35,7 @@ static sluice_status meets(const co_claim *claim, st_judged *judged, uint32_t in
             found->table = commit->edits[i].table;
             return SLUICE_OK;
         }
-        PF_TRY(misses(claim, judged->record, &commit->edits[i], ret_meets, err));
+        PF_TRY(misses(claim, judged, index, i, ret_meets, err));
         if (*ret_meets) {
             found->kind = CO_READ_FRAGMENTS;
             found->table = commit->edits[i].table;
@@ -92,7 +92,7 @@ static sluice_status judge(const co_claim *claim, uint64_t number, co_finding *f
         if (!counts || *finding != CO_HOLDS)
             continue;
         bool meet = false;
-        if (judged.record->collected || claim->reads->reads_head ||
+        if (judged.collected || claim->reads->reads_head ||
             !pf_sha256_equal(&generation->schema_identity, &claim->reads->schema_identity)) {
             *finding = CO_MOVED;
         } else {

@@ -358,7 +358,7 @@ sluice_status st_judged_open(st_graph *graph, st_log *log, uint64_t number, st_j
         read = ret_judged->own_->record.collected ? ret_judged->own_ : keep(ret_judged->own_, read);
     }
     ret_judged->read_ = read;
-    ret_judged->record = &read->record;
+    ret_judged->collected = read->record.collected;
     ret_judged->generation = &read->generation;
     return SLUICE_OK;
 }
@@ -385,6 +385,16 @@ sluice_status st_judged_changes(st_graph *graph, st_judged *judged, uint32_t com
     read->has_changes[commit] = true;
     *ret_changes = &read->changes[commit];
     return SLUICE_OK;
+}
+
+sluice_status st_judged_edit(st_graph *graph, const st_judged *judged, uint32_t commit, uint32_t at, st_edit *ret_edit,
+                             sluice_error *err)
+{
+    const st_edit_record *read = judged->read_;
+    PF_ASSERT(!read->record.collected && commit < read->generation.commit_count &&
+              at < read->generation.commits[commit].edit_count);
+    return read_edit(graph, &read->record, &read->attachments, &read->generation.commits[commit].edits[at], ret_edit,
+                     err);
 }
 
 void st_judged_close(st_judged *judged)

@@ -333,10 +333,10 @@ sluice_status st_generation_since(st_log *log, uint64_t first, uint64_t last, in
 /* What a lineage keeps of a generation's manifest (an st_log_compact_fn): its commits, but no state. */
 sluice_status st_generation_compact(void *context, const st_record *record, pf_buffer *ret_manifest, sluice_error *err);
 /* A generation that is judged again and again: what is small and whole stays decoded with the handle. Good until the
- * next one is opened; closed in any case. Of a collected one (record->collected) only the commits are known. */
+ * next one is opened; closed in any case. */
 typedef struct st_judged {
-    const st_record *record;
     const st_generation *generation;
+    bool collected;              /* only the commits are known */
     struct st_edit_record *own_; /* not kept */
     struct st_edit_record *read_;
 } st_judged;
@@ -344,6 +344,9 @@ sluice_status st_judged_open(st_graph *graph, st_log *log, uint64_t number, st_j
 /* As st_generation_changes; belongs to `judged`. */
 sluice_status st_judged_changes(st_graph *graph, st_judged *judged, uint32_t commit, const st_changes **ret_changes,
                                 sluice_error *err);
+/* The edit number `at` of this commit; the caller's to free. Its digest is checked. */
+sluice_status st_judged_edit(st_graph *graph, const st_judged *judged, uint32_t commit, uint32_t at, st_edit *ret_edit,
+                             sluice_error *err);
 void st_judged_close(st_judged *judged); /* safe on a zeroed one */
 /* The change sets of one commit of a record (an unreadable one: a single item with whole = true and table 0). */
 sluice_status st_generation_changes(st_graph *graph, const st_record *record, uint32_t commit, st_changes *ret_changes,

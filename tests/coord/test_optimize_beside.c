@@ -106,8 +106,47 @@ static void nobody_waits_for_an_optimize_longer_than_for_one_commit(void **state
     pf_sim_world_remove();
 }
 
+static void commit_beside(void *context)
+{
+    sluice_error err = {0};
+    toy_writer toy = toy_of("A", 1000, 2);
+    toy.attached = true;
+    ASSERT_OK(toy_write(context, &toy, NULL, NULL, &err));
+}
+
+/* The other's handle keeps what it published itself in another form than what it reads from the log. */
+static void who_committed_beside_an_optimize_that_died_settles_it_and_goes_on(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    unsigned confirmed = 0;
+    bool dead = true;
+    pf_sim_disk *origin = prepare(19, 20), *disk = NULL;
+    uint64_t at = look(origin, optimize, INSERTS).calls / 2;
+    for (uint64_t k = at; dead; k++) {
+        ASSERT_OK(pf_sim_disk_clone(origin, k, &disk, &err));
+        st_graph *other = toy_open(disk), *graph = toy_open(disk);
+        pf_sim_interrupt_at(st_graph_volume(graph), at, commit_beside, other);
+        pf_sim_crash_at(st_graph_volume(graph), k, false, PF_SIM_DIE, PF_SIM_KEEP_ALL);
+        (void)optimize(graph, &err);
+        dead = pf_sim_is_dead(st_graph_volume(graph));
+        st_graph_close(graph);
+        confirmed += dead && die_look(disk).confirmed;
+        toy_writer toy = toy_of("A", 2000, 1);
+        ASSERT_OK(toy_write(other, &toy, NULL, NULL, &err));
+        st_graph_close(other);
+        pf_sim_disk_free(disk);
+    }
+    assert_true(confirmed > 0);
+    pf_sim_disk_free(origin);
+    pf_sim_world_remove();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_waits_for_an_optimize_longer_than_for_one_commit)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_waits_for_an_optimize_longer_than_for_one_commit),
+        cmocka_unit_test(who_committed_beside_an_optimize_that_died_settles_it_and_goes_on),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
