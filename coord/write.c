@@ -288,9 +288,14 @@ static sluice_status look_for_operation(co_run *run, bool *ret_none, sluice_erro
     if (unreadable || run->committed != SLUICE_FALSE)
         return SLUICE_OK;
     if (co_run_request_known(run)) {
-        PF_TRY(co_run_look_up(run, err));
-        *ret_none = !run->done;
-        return SLUICE_OK;
+        sluice_error look_error = {0};
+        sluice_status status = co_run_look_up(run, &look_error);
+        if (status == SLUICE_ALREADY_EXISTS && run->request.creates) /* a branch of that name, and no receipt */
+            status = SLUICE_OK;
+        if (status != SLUICE_OK && err)
+            *err = look_error;
+        *ret_none = status == SLUICE_OK && !run->done;
+        return status;
     }
     if (!run->log) /* the branch that it is to make */
         return SLUICE_OK;
@@ -300,14 +305,17 @@ static sluice_status look_for_operation(co_run *run, bool *ret_none, sluice_erro
     return SLUICE_OK;
 }
 
-/* A write that failed before it looked its operation up (the branch is busy, an intent's owner hangs, ...) may have
- * been asked for before, by somebody who died without an answer: what became of that is looked for now. Its receipt is
- * the answer; where that cannot be told, nobody knows whether it is committed. */
+/* A write that failed (the branch is busy, an intent's owner hangs, a call fails, ...) may have been asked for before,
+ * by somebody who died without an answer, or by a twin who lives and published after this one looked: what became of
+ * that is looked for now, with nothing armed here any more. Its receipt is the answer; where that cannot be told,
+ * nobody knows whether it is committed. */
 static sluice_status look_behind_failure(co_run *run, sluice_status failed, sluice_error *err)
 {
     sluice_error look_error = {0};
     bool none = false;
-    if (!run->request.operation_given || run->looked_up || failed == SLUICE_NOT_FOUND)
+    if (!run->request.operation_given || run->committed != SLUICE_FALSE)
+        return failed;
+    if (failed == SLUICE_NOT_FOUND && !run->log && !run->request.creates) /* no such branch */
         return failed;
     sluice_status status =
         run->log || run->request.creates ? look_for_operation(run, &none, &look_error) : SLUICE_RECOVERY_REQUIRED;
@@ -323,6 +331,18 @@ static sluice_status look_behind_failure(co_run *run, sluice_status failed, slui
     if (!none)
         run->committed = run->acknowledged = SLUICE_UNKNOWN;
     return failed;
+}
+
+/* What is armed is given up, what was planned dropped; then what the operation's answer is. */
+static sluice_status end_failed(co_run *run, sluice_status status, sluice_error *err)
+{
+    if (run->armed && run->committed == SLUICE_FALSE) {
+        sluice_status left = co_run_give_up(run, err);
+        status = left == SLUICE_OK ? status : left;
+    }
+    co_run_drop_plan(run);
+    co_run_note_litter(run);
+    return look_behind_failure(run, status, err);
 }
 
 static void fill_envelope(co_run *run, sluice_status status, sluice_error *err)
@@ -358,7 +378,7 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     if (status == SLUICE_OK)
         status = drive(&run, err);
     if (status != SLUICE_OK)
-        status = look_behind_failure(&run, status, err);
+        status = end_failed(&run, status, err);
     if (status == SLUICE_OK) {
         co_run_enter(&run, SLUICE_PHASE_FINALIZE);
         co_stage_finalize(&run);
@@ -366,15 +386,10 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
         if (run.receipt.committed)
             co_event_commit(graph, writer->adapter->kind, &run.receipt, began);
     } else {
-        co_run_note_litter(&run);
         if (status != SLUICE_FENCED && run.committed == SLUICE_FALSE && executor->allowed &&
             !executor->allowed(executor->context)) { /* whatever failed, failed because of that */
             pf_error_clear(err);
             status = pf_fail(err, SLUICE_FENCED, "this process was fenced");
-        }
-        if (run.armed && run.committed == SLUICE_FALSE) {
-            sluice_status left = co_run_give_up(&run, err);
-            status = left == SLUICE_OK ? status : left;
         }
         fill_envelope(&run, status, err);
         pf_tally_failure(status);

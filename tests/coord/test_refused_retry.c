@@ -168,12 +168,58 @@ static void a_retry_that_fails_never_denies_what_is_there_or_comes(void **state)
     assert_true(deaths > 3 && refused > 50 && doubts > 10);
 }
 
+/* ---- beside a twin that lives ---- */
+
+/* The first one's call j fails after a twin ran whole in front of its call k. Returns whether the twin got to run. */
+static bool fail_beside_twin(pf_sim_disk *disk, uint64_t k, uint64_t j, unsigned *doubly, unsigned *refused)
+{
+    sluice_error err = {0};
+    co_receipt receipt = {0};
+    beside twin = {.disk = disk, .status = SLUICE_INTERNAL};
+    st_graph *graph = toy_open(disk);
+    pf_sim_interrupt_at(st_graph_volume(graph), k, ask_beside, &twin);
+    pf_sim_fail_at(st_graph_volume(graph), j, EIO, 1);
+    sluice_status status = ask(graph, &receipt, &err);
+    st_graph_close(graph);
+    bool there = is_there(disk), spoke = err.operation_id[0] != 0;
+    if (twin.status == SLUICE_OK) {
+        assert_true(there);
+        *doubly += status == SLUICE_OK && receipt.repeated;
+        *refused += status != SLUICE_OK;
+    }
+    if (status == SLUICE_OK)
+        assert_true(there);
+    else if (spoke)
+        assert_true(err.committed != SLUICE_FALSE || !there);
+    return twin.status != SLUICE_INTERNAL;
+}
+
+static void whoever_fails_beside_a_living_twin_never_denies_its_commit(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    unsigned doubly = 0, refused = 0;
+    pf_sim_disk *origin = disk_of_mode(ST_MODE_OPTIMISTIC), *disk = NULL;
+    bool ran = true;
+    for (uint64_t k = 1; ran && k < CALLS_MAX; k++) {
+        for (uint64_t behind = 1; behind < 40; behind += behind < 8 ? 1 : 7) {
+            ASSERT_OK(pf_sim_disk_clone(origin, k * 64 + behind, &disk, &err));
+            ran = fail_beside_twin(disk, k, k + behind, &doubly, &refused);
+            pf_sim_disk_free(disk);
+        }
+    }
+    assert_true(doubly > 50 && refused > 5);
+    pf_sim_disk_free(origin);
+    pf_sim_world_remove();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_busy_branch_does_not_hide_the_receipt),
         cmocka_unit_test(a_busy_branch_without_a_receipt_refuses_and_knows),
         cmocka_unit_test(a_retry_that_fails_never_denies_what_is_there_or_comes),
+        cmocka_unit_test(whoever_fails_beside_a_living_twin_never_denies_its_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
