@@ -73,7 +73,7 @@ static sluice_status infer_schema(const cli_run *run, st_schema **ret_schema, sl
         status = cli_inputs_parse(run, &inputs, err);
     if (status == SLUICE_OK) {
         cli_inputs_fill(run, INIT_INPUT, &inputs, &options);
-        status = co_infer(&options, ret_schema, err);
+        status = co_infer(&options, cli_say, NULL, ret_schema, err);
     }
     cli_inputs_free(&inputs);
     return status;

@@ -16,28 +16,11 @@ static const cli_option jobs_options[JOBS_OPTIONS] = {
 static const char *const columns[] = {"job", "graph", "command", "state", "attempts", "waited_seconds", "seconds"};
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
-static void put_members(st_json *json, const st_node *object)
-{
-    st_json_object(json);
-    for (const st_node *member = object->first; member; member = member->next) {
-        st_json_name(json, member->name);
-        if (member->kind == ST_NODE_STRING)
-            st_json_bytes_text(json, member->text, member->length);
-        else if (member->kind == ST_NODE_NUMBER)
-            st_json_raw(json, member->text, member->length);
-        else if (member->kind == ST_NODE_BOOL)
-            st_json_bool(json, member->boolean);
-        else
-            st_json_null(json);
-    }
-    st_json_object_end(json);
-}
-
 static sluice_status print_job(cli_run *run, const st_node *job, sluice_error *err)
 {
     cli_json document;
     cli_json_begin(&document);
-    put_members(&document.json, job);
+    cli_put_node(&document.json, job);
     return cli_json_end(run, &document, err);
 }
 

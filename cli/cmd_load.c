@@ -236,7 +236,7 @@ done:
 static sluice_status run_infer(cli_run *run, const co_load_options *options, sluice_error *err)
 {
     st_schema *schema = NULL;
-    sluice_status status = co_infer(options, &schema, err);
+    sluice_status status = co_infer(options, cli_say, NULL, &schema, err);
     if (status == SLUICE_OK)
         status = print_schema(run, schema, err);
     st_schema_free(schema);

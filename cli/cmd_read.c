@@ -219,8 +219,10 @@ static sluice_status run_get(cli_run *run, sluice_error *err)
         PF_GOTO(status, done, get_one(run, &place, &object, run->arguments.operands[i], &found, err));
         found_count += found;
     }
-    if (found_count == 0)
+    if (found_count == 0) {
         status = pf_fail(err, SLUICE_NOT_FOUND, "none of the keys is there");
+        st_key_hint(object.type, err);
+    }
 done:
     free_object(&object);
     cli_close_snapshot(&place);
@@ -282,6 +284,25 @@ static sluice_status print_neighbor(void *context, const st_type_def *type, cons
     return status;
 }
 
+static sluice_status refuse_nodes(const st_schema *schema, const char *name, sluice_error *err)
+{
+    pf_buffer list = {0};
+    sluice_status status = SLUICE_OK;
+    for (uint32_t i = 0; i < schema->type_count && status == SLUICE_OK; i++)
+        if (schema->types[i].edge)
+            status = pf_buffer_append_format(&list, err, "%s%s", list.length ? ", " : "", schema->types[i].name);
+    if (status == SLUICE_OK) {
+        status =
+            pf_fail_private(err, SLUICE_USAGE, "--edge names a type of nodes", "--edge: %s is a type of nodes", name);
+        if (list.length)
+            pf_hint(err, "types of edges: %.*s", (int)(list.length < 200 ? list.length : 200), (const char *)list.data);
+        else
+            pf_hint(err, "the graph has no types of edges");
+    }
+    pf_buffer_free(&list);
+    return status;
+}
+
 static sluice_status neighbors_of(cli_run *run, cli_place *place, const st_key_values *key, const st_type_def *type,
                                   sluice_error *err)
 {
@@ -295,8 +316,7 @@ static sluice_status neighbors_of(cli_run *run, cli_place *place, const st_key_v
     if (edge_name->given) {
         PF_TRY(st_snapshot_type(place->snapshot, edge_name->text, &edge, err));
         if (!edge->edge)
-            return pf_fail_private(err, SLUICE_USAGE, "--edge names a type of nodes", "%s is a type of nodes",
-                                   edge->name);
+            return refuse_nodes(st_snapshot_view(place->snapshot)->schema, edge->name, err);
     }
     if (depth->given && depth->number > UINT32_MAX)
         return pf_fail(err, SLUICE_USAGE, "--depth is too large");
@@ -335,11 +355,13 @@ static sluice_status run_neighbors(cli_run *run, sluice_error *err)
     PF_GOTO(status, done, st_key_parse(type, run->arguments.operands[2], &key, err));
     PF_GOTO(status, done, st_table_reader_get(place.snapshot, type->table, &reader, err));
     PF_GOTO(status, done, st_table_find_key(reader, key.columns, key.count, 0, &found, &fragment, &position, err));
-    if (found)
+    if (found) {
         status = neighbors_of(run, &place, &key, type, err);
-    else
-        status = pf_fail_private(err, SLUICE_NOT_FOUND, "the node is not there", "%s %s: not found", type->name,
-                                 run->arguments.operands[2]);
+        goto done;
+    }
+    status = pf_fail_private(err, SLUICE_NOT_FOUND, "the node is not there", "%s %s: not found", type->name,
+                             run->arguments.operands[2]);
+    st_key_hint(type, err);
 done:
     st_key_values_free(&key);
     cli_close_snapshot(&place);

@@ -144,6 +144,16 @@ static sluice_status print_processes(cli_run *run, const st_node *processes, slu
     return cli_print_nodes(run, processes, process_columns, PROCESS_COLUMNS, 4, err);
 }
 
+/* A line for each look. */
+static sluice_status print_document(cli_run *run, const st_node *result, sluice_error *err)
+{
+    cli_json document;
+    cli_json_begin(&document);
+    cli_put_node(&document.json, result);
+    PF_TRY(cli_json_end(run, &document, err));
+    return pf_output_flush(run->out, err);
+}
+
 static sluice_status look(cli_run *run, co_call *call, bool terminal, sluice_error *err)
 {
     st_tree *tree = NULL;
@@ -152,6 +162,10 @@ static sluice_status look(cli_run *run, co_call *call, bool terminal, sluice_err
     sluice_status status;
     PF_GOTO(status, done, co_call_ask(call, "status", "{\"detail\":true}", &tree, &result, err));
     const st_node *graphs = st_node_member(result, "graphs");
+    if (run->arguments.json) {
+        status = print_document(run, result, err);
+        goto done;
+    }
     if (terminal)
         PF_GOTO(status, done, cli_print(run, err, "\033[H\033[J"));
     PF_GOTO(status, done,
@@ -172,7 +186,7 @@ done:
 
 static sluice_status run_top(cli_run *run, sluice_error *err)
 {
-    bool terminal = pf_is_terminal(1);
+    bool terminal = pf_is_terminal(1) && !run->arguments.json;
     const cli_value *times = cli_option_value(run, TOP_TIMES);
     uint64_t left = times->given ? times->number : terminal ? UINT64_MAX : 1;
     co_call *call = NULL;

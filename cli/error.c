@@ -35,6 +35,12 @@ void cli_note(const char *fmt, ...)
     free(text);
 }
 
+void cli_say(void *context, const char *line)
+{
+    (void)context;
+    print_line("", line, "");
+}
+
 static const char *truth_word(sluice_truth truth)
 {
     return truth == SLUICE_TRUE ? "yes" : truth == SLUICE_FALSE ? "no" : "unknown";

@@ -15,6 +15,8 @@
 
 /* One line on standard error, for what is not an error of the command: "sluice: TEXT". */
 void cli_note(const char *fmt, ...) PF_PRINTF(1, 2);
+/* A line of what a command does, for people, on standard error as it stands. (A co_infer_said: context unused.) */
+void cli_say(void *context, const char *line);
 /* The message, a hint, what became of the operation. Where the hint says GRAPH, the graph of the line is named, as a
  * shell takes it: commands in `...` work when they are pasted. `run` NULL: no line was read. */
 void cli_print_error(const cli_run *run, const sluice_error *error);

@@ -339,6 +339,35 @@ const char *cli_node_text(const st_node *object, const char *name)
     return node && (node->kind == ST_NODE_STRING || node->kind == ST_NODE_NUMBER) ? node->text : "";
 }
 
+/* The depth is bounded by ST_TOKENS_DEPTH. NOLINTNEXTLINE(misc-no-recursion) */
+void cli_put_node(st_json *json, const st_node *node)
+{
+    switch (node->kind) {
+    case ST_NODE_OBJECT:
+    case ST_NODE_ARRAY:
+        (node->kind == ST_NODE_OBJECT ? st_json_object : st_json_array)(json);
+        for (const st_node *part = node->first; part; part = part->next) {
+            if (node->kind == ST_NODE_OBJECT)
+                st_json_name(json, part->name);
+            cli_put_node(json, part);
+        }
+        (node->kind == ST_NODE_OBJECT ? st_json_object_end : st_json_array_end)(json);
+        break;
+    case ST_NODE_STRING:
+        st_json_bytes_text(json, node->text, node->length);
+        break;
+    case ST_NODE_NUMBER:
+        st_json_raw(json, node->text, node->length);
+        break;
+    case ST_NODE_BOOL:
+        st_json_bool(json, node->boolean);
+        break;
+    case ST_NODE_NULL:
+        st_json_null(json);
+        break;
+    }
+}
+
 sluice_status cli_print_nodes(cli_run *run, const st_node *list, const char *const *columns, uint32_t count,
                               uint32_t right, sluice_error *err)
 {

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "coord/host/call.h"
 #include "coord/host/serve.h"
+#include "store/format/json.h"
 
 /* The supervisor that may be asked: SLUICE_SOCKET, else the hint in the graph's folder (*ret_hinted). Malloc'd; NULL:
  * none. */
@@ -18,6 +19,8 @@ sluice_status cli_connect(const cli_run *run, const char *socket, const char *gr
                           sluice_error *err);
 /* A member of its answer as text: "" when it is absent, or neither a string nor a number. */
 const char *cli_node_text(const st_node *object, const char *name);
+/* Any part of its answer, as JSON. (Its depth is bounded by the parser.) */
+void cli_put_node(st_json *json, const st_node *node);
 /* A table of these members of each object of a list (NULL: empty); to the right from column `right` on. */
 sluice_status cli_print_nodes(cli_run *run, const st_node *list, const char *const *columns, uint32_t count,
                               uint32_t right, sluice_error *err);

@@ -350,15 +350,17 @@ static sluice_status infer(infer_job *job, sluice_error *err)
                 PF_TRY(check_known(job, type, err));
             else
                 PF_TRY(edges ? infer_edge(job, type, err) : infer_node(job, type, err));
+            infer_say(job, type);
         }
     for (uint32_t i = 0; i < job->spec.input_count; i++)
         PF_TRY(pf_input_check(job->spec.inputs[i].file, &job->spec.inputs[i].identity, err));
     return SLUICE_OK;
 }
 
-sluice_status co_infer(const co_load_options *options, st_schema **ret_schema, sluice_error *err)
+sluice_status co_infer(const co_load_options *options, co_infer_said *said, void *context, st_schema **ret_schema,
+                       sluice_error *err)
 {
-    infer_job job = {0};
+    infer_job job = {.said = said, .said_context = context};
     sluice_status status;
 
     PF_GOTO(status, done, open_job(options, &job, err));

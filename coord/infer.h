@@ -19,7 +19,11 @@
 
 #include "coord/load.h"
 
+/* A line for people about a type, as soon as it is known what it is: nodes or edges, key or why none, columns. */
+typedef void co_infer_said(void *context, const char *line);
+
 /* graph_path NULL, or of what does not exist: files alone. The schema has the graph's types, too. */
-sluice_status co_infer(const co_load_options *options, st_schema **ret_schema, sluice_error *err);
+sluice_status co_infer(const co_load_options *options, co_infer_said *said, void *context, st_schema **ret_schema,
+                       sluice_error *err);
 
 #endif

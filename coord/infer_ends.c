@@ -98,7 +98,11 @@ static sluice_status find_candidates(end_search *s, int end, const st_schema *sc
     (void)pf_fail_private(err, SLUICE_USAGE, "there is no node type with a key for the ends of an edge type",
                           "there is no node type whose key the end \"%s\" of type %s could be",
                           end == 0 ? "from" : "to", s->type->name);
-    pf_hint(err, "give the files of its nodes, too, or write a schema file");
+    const infer_type *keyless = infer_keyless(job);
+    if (keyless)
+        pf_hint(err, "%.100s has no key: see what is said of it, or write a schema file", keyless->name);
+    else
+        pf_hint(err, "give the files of its nodes, too, or write a schema file");
     return SLUICE_USAGE;
 }
 
@@ -279,6 +283,9 @@ static sluice_status give_up(end_search *s, int end, sluice_error *err)
     if (s->count[end] > 1)
         pf_hint(err, "none of %u node types has all of these ends as keys; %.100s is the one that comes nearest",
                 s->count[end], s->nearest[end]);
+    else if (infer_keyless(s->job))
+        pf_hint(err, "%.100s has no key, so that no end can name its nodes: see what is said of it",
+                infer_keyless(s->job)->name);
     return s->farthest[end].code;
 }
 

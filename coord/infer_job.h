@@ -28,7 +28,8 @@ typedef struct infer_type {
     uint32_t property_count;
     uint32_t key[ST_KEY_MEMBERS_MAX]; /* columns of `infer` */
     uint32_t key_count;
-    const char *ends[2]; /* node types; NULL: not yet known */
+    char no_key[WK_FAULT_TEXT]; /* why the first column that is called like a key is none; empty: there was none */
+    const char *ends[2];        /* node types; NULL: not yet known */
 } infer_type;
 
 typedef struct infer_job {
@@ -39,6 +40,8 @@ typedef struct infer_job {
     st_graph *graph; /* NULL: none */
     st_snapshot *snapshot;
     const st_schema *base; /* of the graph; NULL */
+    co_infer_said *said;
+    void *said_context;
 } infer_job;
 
 /* infer.c: the schema as far as it is known: edges that lack an end are not in it. */
@@ -69,6 +72,10 @@ sluice_status infer_fail(const infer_job *job, const wk_fault *fault, sluice_err
 
 /* infer_keys.c */
 sluice_status infer_node(infer_job *job, infer_type *type, sluice_error *err);
+/* infer_say.c */
+void infer_say(const infer_job *job, const infer_type *type);
+/* A node type of the command whose rows no end can name, since it has no key; NULL: none. */
+const infer_type *infer_keyless(const infer_job *job);
 /* infer_ends.c */
 sluice_status infer_edge(infer_job *job, infer_type *type, sluice_error *err);
 

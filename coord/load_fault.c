@@ -140,6 +140,9 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
                      : probe->node->key_count == 0 ? "row id"
                                                    : "key",
                      values, probe->type->name);
+        if (!probe->node_named && probe->node->key_count == 0)
+            wk_hint(fault, "%.80s has no key: edges name its nodes by _row_id, which `sluice scan GRAPH %s` shows",
+                    probe->node->name, probe->node->name);
         break;
     case WK_RULE_COUNTS:
         wk_fault_set(fault, SLUICE_CONSTRAINT_CARDINALITY,

@@ -10,12 +10,15 @@
 
 #define KEY_ROOM 160
 
-static void missing(mut_job *job, const mut_object *object)
+static void missing(mut_job *job, const mut_object *object, bool deletes)
 {
     char key[KEY_ROOM];
     mut_key_text(object, key, sizeof key);
     mut_fault(job, job->record, SLUICE_NOT_FOUND, "there is no %s %s", object->type->def->name, key);
-    mut_hint(job, "\"op\": \"upsert\" inserts what is not there");
+    if (deletes)
+        mut_hint(job, "there is nothing to delete: leave this line out");
+    else if (object->type->key_count > 0)
+        mut_hint(job, "\"op\": \"upsert\" inserts what is not there");
 }
 
 /* An object comes to be, or comes back. */
@@ -105,7 +108,7 @@ static sluice_status find_target(mut_job *job, const mut_record *record, mut_obj
     if (mut_failed(job))
         return SLUICE_OK;
     if (!object->exists) {
-        missing(job, object);
+        missing(job, object, record->op == MUT_DELETE);
         return SLUICE_OK;
     }
     if (record->condition) {

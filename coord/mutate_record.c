@@ -3,6 +3,7 @@
  */
 #include "coord/mutate_job.h"
 #include "platform/check.h"
+#include "store/schema/nearest.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,19 @@ static bool refuse(reading *r, const char *what)
     return false;
 }
 
+/* What is no member of a mutation is a slip, or a property that stands in the wrong place. */
+static void hint_at_member(const reading *r, const st_node *node)
+{
+    st_nearest nearest;
+    st_nearest_begin(&nearest, node->name);
+    for (unsigned i = 0; i < MEMBERS; i++)
+        st_nearest_offer(&nearest, members[i]);
+    if (nearest.best)
+        mut_hint(r->job, "did you mean \"%s\"?", nearest.best);
+    else
+        mut_hint(r->job, "properties stand in \"set\", as in \"set\": {\"%.100s\": ...}", node->name);
+}
+
 static bool take_members(reading *r, const st_node *root)
 {
     char shown[WK_SHOWN_ROOM];
@@ -64,6 +78,7 @@ static bool take_members(reading *r, const st_node *root)
         if (at == MEMBERS) {
             mut_fault(r->job, r->record->number, SLUICE_INPUT_SYNTAX, "a mutation has no member %s",
                       wk_shown(node->name, node->name_length, shown));
+            hint_at_member(r, node);
             return false;
         }
         r->found[at] = node;
@@ -147,6 +162,27 @@ static bool names_key(const reading *r)
     return true;
 }
 
+static bool refuse_unnamed(reading *r)
+{
+    (void)refuse(r, "\"key\" is missing");
+    mut_hint(r->job, "\"key\" says which one, as in \"key\": 7%s",
+             r->record->type->def->key_count > 1 ? "; of several members a list: [\"a\", 1]" : "");
+    return false;
+}
+
+static bool refuse_keyless(reading *r)
+{
+    const st_type_def *def = r->record->type->def;
+    mut_fault(r->job, r->record->number, SLUICE_INPUT_SYNTAX,
+              "%s has no key: its %s are named by \"_row_id\", as in \"_row_id\": 7", def->name,
+              def->edge ? "edges" : "nodes");
+    if (def->edge)
+        mut_hint(r->job, "`sluice scan GRAPH %s --columns _row_id,from,to` shows them", def->name);
+    else
+        mut_hint(r->job, "`sluice scan GRAPH %s` shows them", def->name);
+    return false;
+}
+
 /* How the object is named: by key (perhaps inside "set"), by ends, by row id, or, to be inserted, not at all. */
 static bool check_name(reading *r)
 {
@@ -167,7 +203,7 @@ static bool check_name(reading *r)
     if (keyless) {
         if (record->from || record->to || (record->key && record->row_id) || (record->key && def->edge) ||
             (!record->key && !record->row_id))
-            return refuse(r, "objects of this type are named by \"_row_id\", which scan --columns _row_id shows");
+            return refuse_keyless(r);
         return true;
     }
     if (record->row_id)
@@ -176,7 +212,7 @@ static bool check_name(reading *r)
         return refuse(r, "an edge is named by \"from\" and \"to\"");
     if (def->key_count == 0)
         return !record->key || refuse(r, "edges of this type have no key beside their ends");
-    return record->key || (makes && names_key(r)) || refuse(r, "\"key\" is missing");
+    return record->key || (makes && names_key(r)) || refuse_unnamed(r);
 }
 
 static bool check_shape(reading *r)

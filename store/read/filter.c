@@ -40,13 +40,43 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-static sluice_status fail_at(const char *whole, const char *at, const char *wanted, sluice_error *err)
+static bool is_blank(char c)
 {
-    pf_fail_private(err, SLUICE_USAGE, "the filter is not understood", "filter: %s is wanted at \"%.40s\"", wanted,
-                    *at ? at : "its end");
-    (void)whole;
+    return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* A word as a whole, in any case of letters. */
+static bool is_word(const char *at, const char *word)
+{
+    size_t length = strlen(word);
+    return strncasecmp(at, word, length) == 0 && (at[length] == '\0' || is_blank(at[length]) || at[length] == '(');
+}
+
+static sluice_status fail_at(const char *at, const char *wanted, sluice_error *err)
+{
+    at = skip_blanks(at);
+    if (*at)
+        pf_fail_private(err, SLUICE_USAGE, "the filter is not understood", "filter: %s is wanted at \"%.40s\"", wanted,
+                        at);
+    else
+        pf_fail_private(err, SLUICE_USAGE, "the filter is not understood", "filter: %s is wanted at its end", wanted);
     pf_hint(err, "for example: age >= 18 and name != 'Ada'");
     return SLUICE_USAGE;
+}
+
+/* Where an operator should be: what other languages have in its place. */
+static sluice_status fail_operator(const char *name, const char *at, sluice_error *err)
+{
+    static const char *const others[] = {"like", "ilike", "in", "between", "not", "contains", "starts"};
+    sluice_status status = fail_at(at, "one of = != < <= > >=", err);
+    at = skip_blanks(at);
+    if (is_word(at, "is"))
+        pf_hint(err, "without a value: %.80s = null; with one: %.80s != null", name, name);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (is_word(at, others[i]))
+            pf_hint(err, "filters only compare; what else there is to ask, a program that reads the rows can: "
+                         "--format csv, jsonl or arrow");
+    return status;
 }
 
 /* A word in quotes (doubled inside) or, without quotes, up to the first of `stops`. Blanks around it are left out. */
@@ -101,7 +131,7 @@ static size_t literal_length(const char *from)
         if (!blank)
             return strlen(from);
         const char *next = skip_blanks(blank);
-        if (strncasecmp(next, "and", 3) == 0 && (next[3] == ' ' || next[3] == '\t' || next[3] == '\n'))
+        if (is_word(next, "and"))
             return (size_t)(blank - from);
         at = *next ? next : next + strlen(next);
         if (!*next)
@@ -123,6 +153,27 @@ static sluice_status take_literal(const char **at, pf_buffer *word, bool *ret_qu
     return pf_buffer_append(word, "", 1, err);
 }
 
+/* A bare literal that means something in other languages is more likely that than a text. */
+static sluice_status check_bare(const char *text, sluice_error *err)
+{
+    if (text[0] == '"') {
+        (void)pf_fail_private(err, SLUICE_USAGE, "a literal of the filter is in double quotes",
+                              "filter: the value %.40s is in double quotes, which names of columns have", text);
+        pf_hint(err, "put it in single quotes, as in: name != 'Ada'");
+        return SLUICE_USAGE;
+    }
+    for (const char *at = text; (at = strpbrk(at, " \t\n")) != NULL;) {
+        at = skip_blanks(at);
+        if (!is_word(at, "or"))
+            continue;
+        (void)pf_fail_private(err, SLUICE_USAGE, "a filter has no or", "filter: there is no or, at \"%.40s\"", at);
+        pf_hint(err, "comparisons are joined by and only: scan once for each side; a value that holds this word stands "
+                     "in single quotes");
+        return SLUICE_USAGE;
+    }
+    return SLUICE_OK;
+}
+
 static sluice_status find_column(const char *name, const st_column_spec *specs, uint32_t count, uint32_t *ret_column,
                                  sluice_error *err)
 {
@@ -136,7 +187,9 @@ static sluice_status find_column(const char *name, const st_column_spec *specs, 
         st_nearest_offer(&nearest, specs[i].name);
     }
     pf_fail_private(err, SLUICE_USAGE, "the filter names an unknown column", "filter: no column \"%s\"", name);
-    if (nearest.best)
+    if (name[0] == '(' || is_word(name, "not"))
+        pf_hint(err, "a filter has no parentheses and no not: it is comparisons joined by and");
+    else if (nearest.best)
         pf_hint(err, "did you mean %s?", nearest.best);
     return SLUICE_USAGE;
 }
@@ -145,7 +198,7 @@ static sluice_status set_value(filter_clause *clause, const st_column_spec *spec
                                sluice_error *err)
 {
     const char *text = (const char *)literal->data;
-    clause->null = !quoted && strcmp(text, "null") == 0;
+    clause->null = !quoted && strcasecmp(text, "null") == 0;
     if (clause->null)
         return clause->relation == EQUAL || clause->relation == NOT_EQUAL
                    ? SLUICE_OK
@@ -162,8 +215,8 @@ static sluice_status set_value(filter_clause *clause, const st_column_spec *spec
     return SLUICE_OK;
 }
 
-static sluice_status take_clause(st_filter *filter, const char *whole, const char **at, const st_column_spec *specs,
-                                 uint32_t count, pf_buffer *word, sluice_error *err)
+static sluice_status take_clause(st_filter *filter, const char **at, const st_column_spec *specs, uint32_t count,
+                                 pf_buffer *word, sluice_error *err)
 {
     bool quoted;
     if (filter->count == CLAUSES_MAX)
@@ -171,13 +224,15 @@ static sluice_status take_clause(st_filter *filter, const char *whole, const cha
     filter_clause *clause = &filter->clauses[filter->count++];
     PF_TRY(take_word(at, '"', "=!<> \t\n", word, &quoted, err));
     if (word->length == 1)
-        return fail_at(whole, *at, "a column", err);
+        return fail_at(*at, "a column", err);
     PF_TRY(find_column((const char *)word->data, specs, count, &clause->column, err));
     if (!take_relation(at, &clause->relation))
-        return fail_at(whole, *at, "one of = != < <= > >=", err);
+        return fail_operator(specs[clause->column].name, *at, err);
     PF_TRY(take_literal(at, word, &quoted, err));
     if (word->length == 1 && !quoted)
-        return fail_at(whole, *at, "a value", err);
+        return fail_at(*at, "a value", err);
+    if (!quoted)
+        PF_TRY(check_bare((const char *)word->data, err));
     return set_value(clause, &specs[clause->column], word, quoted, err);
 }
 
@@ -191,12 +246,12 @@ sluice_status st_filter_parse(const char *text, const st_column_spec *specs, uin
     if (!filter)
         return pf_fail_memory(err);
     for (;;) {
-        PF_GOTO(status, done, take_clause(filter, text, &at, specs, count, &word, err));
+        PF_GOTO(status, done, take_clause(filter, &at, specs, count, &word, err));
         at = skip_blanks(at);
         if (!*at)
             break;
-        if (strncasecmp(at, "and", 3) != 0 || (at[3] != ' ' && at[3] != '\t' && at[3] != '\n' && at[3] != '"')) {
-            status = fail_at(text, at, "and", err);
+        if (!is_word(at, "and") && strncasecmp(at, "and\"", 4) != 0) {
+            status = fail_at(at, "and", err);
             goto done;
         }
         at += 3;

@@ -4,8 +4,9 @@
  *   age >= 18 and name != 'O''Brien' and email = null
  *
  * A name is a column (in double quotes when it has blanks or operator signs); operators = != < <= > >=; a literal is
- * the value's text as in CSV, bare or in single quotes (doubled inside). null compares only by = and !=; a null value
- * meets no other comparison. NaN meets none but !=.
+ * the value's text as in CSV, bare or in single quotes (doubled inside). null (in any case of letters, and bare)
+ * compares only by = and !=; a null value meets no other comparison. NaN meets none but !=. A bare literal in double
+ * quotes, or with the word `or` in it, is refused: it is meant otherwise.
  */
 #ifndef STORE_READ_FILTER_H
 #define STORE_READ_FILTER_H

@@ -7,6 +7,13 @@
 
 static const st_column_spec row_id_spec = {.name = NULL, .type = ST_ROW_ID};
 
+void st_key_hint(const st_type_def *type, sluice_error *err)
+{
+    if (type->key_count == 0)
+        pf_hint(err, "%s has no key: its nodes go by _row_id, which `sluice scan GRAPH %s` shows", type->name,
+                type->name);
+}
+
 static sluice_status add_member(const st_type_def *type, st_key_values *key, const char *text, size_t length,
                                 sluice_error *err)
 {
@@ -21,10 +28,13 @@ static sluice_status add_member(const st_type_def *type, st_key_values *key, con
     }
     PF_TRY(st_column_builder_new(&spec, &key->builders[member], err));
     sluice_status status = st_value_parse(&spec, text, length, key->builders[member], err);
-    if (status != SLUICE_OK && status != SLUICE_RESOURCE_LIMIT)
-        return pf_fail_private(err, SLUICE_USAGE, "a key has another type", "key of %s: %s: \"%.*s\" is no %s",
-                               type->name, spec.name, (int)(length < 300 ? length : 300), text,
-                               type->key_count > 0 ? st_type_name(spec.type) : "row id");
+    if (status != SLUICE_OK && status != SLUICE_RESOURCE_LIMIT) {
+        pf_fail_private(err, SLUICE_USAGE, "a key has another type", "key of %s: %s: \"%.*s\" is no %s", type->name,
+                        spec.name, (int)(length < 300 ? length : 300), text,
+                        type->key_count > 0 ? st_type_name(spec.type) : "row id");
+        st_key_hint(type, err);
+        return SLUICE_USAGE;
+    }
     PF_TRY(status);
     st_builder_view(key->builders[member], &key->views[member]);
     key->columns[member] = &key->views[member];

@@ -21,6 +21,8 @@ sluice_status st_key_parse(const st_type_def *type, const char *text, st_key_val
 /* The same from JSON: a text, number or truth; of several members an array of them; as st_key_to_json writes it. */
 sluice_status st_key_parse_json(const st_type_def *type, const char *json, size_t length, st_key_values *ret_key,
                                 sluice_error *err);
+/* The hint of an error about a key, where the type has none. */
+void st_key_hint(const st_type_def *type, sluice_error *err);
 void st_key_values_free(st_key_values *key); /* safe on a zeroed one */
 /* A key at a row: as one text, and as JSON (a value; several members: an array of them). */
 sluice_status st_key_to_text(const st_column *const *columns, uint32_t count, uint64_t row, pf_buffer *buffer,

@@ -144,7 +144,7 @@ class Hints(ProgramTest):
             with open(path, encoding="utf-8") as file:
                 text = re.sub(r'"\s*\n\s*"', "", file.read())
             for command in re.findall(r"`(sluice [a-z][^`\\]*)`", " ".join(re.findall(r'"(?:[^"\\]|\\.)*"', text))):
-                command = command.replace("GRAPH", shlex.quote(GRAPH)).replace("%s", "load" if "help" in command else "P")
+                command = command.replace("GRAPH", shlex.quote(GRAPH)).replace("%s", "load" if "help" in command else "E" if "from,to" in command else "P")
                 if command in checked or command == "sluice jobs":  # of a supervisor
                     continue
                 checked.add(command)

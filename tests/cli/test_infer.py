@@ -66,11 +66,11 @@ class Infer(ProgramTest):
                 node = self.infer("T=a.csv", env={"SLUICE_TEST_KEYS": keys})["nodes"]["T"]
                 self.assertEqual(node.get("key"), want, heading)
         said = self.refused(4, "load", "none", "--infer", "T=" + self.write("a.csv", "x:ID\n5\n7\n\n5\n"), "--json")
-        self.assertIn("a.csv:5: column x:ID: the key is already on line 2", said.err)
+        self.assertIn("a.csv:5: column x:ID: the key \"5\" is already on line 2", said.err)
         self.assertEqual(said.error["code"], "KEY_CONFLICT")
         self.write("b.csv", "x:ID\n8\n7\n")
         said = self.refused(4, "load", "none", "--infer", "T=b.csv", "T=a.csv")
-        self.assertIn("a.csv:3: column x:ID: the key is already on line 3 of b.csv", said.err)
+        self.assertIn("a.csv:3: column x:ID: the key \"7\" is already on line 3 of b.csv", said.err)
 
     def test_words_of_headings_decide(self):
         self.assertEqual(self.types("k:ID,a:string,b:float,c:long,d:int32?,e:boolean,f:datetime,g:IGNORE\n1,1,1,1,1,true,2026-01-01,z\n".replace("?", "")),
@@ -132,7 +132,7 @@ class Infer(ProgramTest):
         got = self.done("load", "G", "--infer", "N=n.csv", "E=e.csv", "M=m.csv").document
         self.assertEqual(got["edges"]["M"], {"from": "N", "to": "P", "properties": {"w": "int64"}})
         self.write("n.csv", "_row_id,s\na,x\nb,y\na,z\n")
-        self.assertIn("n.csv:4: column _row_id: the key is already on line 2", self.refused(4, "load", "none", "--infer", "N=n.csv").err)
+        self.assertIn("n.csv:4: column _row_id: the key \"a\" is already on line 2", self.refused(4, "load", "none", "--infer", "N=n.csv").err)
         self.write("n.csv", "_row_id,s\na,x\nb,y\n")
         self.write("f.jsonl", '{"from": "a", "to": "q"}\n')
         self.assertIn('f.jsonl:1: column to: there is no N with the key "q"', self.refused(4, "load", "none", "--infer", "N=n.csv", "F=f.jsonl").err)

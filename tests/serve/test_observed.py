@@ -87,6 +87,16 @@ class Observed(ServeTest):
                          [["1", "G", "idle", "0", "0", "1"], ["2", "H", "idle", "0", "0", "0"]])
         self.end()
 
+    def test_top_as_json_is_a_document_for_each_look(self):
+        self.configure("G")
+        self.serve()
+        self.say(self.mutate(insert(1)))
+        lines = self.say(self.start("top", "--json", "-n", "2", env={"SLUICE_SOCKET": self.socket_path})).lines
+        self.assertEqual([line["graphs"][0]["done"] for line in lines], [1, 1])
+        self.assertEqual([line["workers"] for line in lines], [2, 2])
+        self.assertEqual(lines[0]["graphs"][0]["maintenance"]["state"], self.status()["graphs"][0]["maintenance"]["state"])
+        self.end()
+
     def test_top_fits_the_terminal(self):
         self.configure({"path": "G", "name": "ä" * 30 + "x" * 30}, "H")
         self.serve()

@@ -246,6 +246,23 @@ static void unknown(resolver *r, uint32_t field, const wk_name *name)
         (void)snprintf(r->fault->hint, sizeof r->fault->hint, "--ignore-unknown leaves such columns out");
 }
 
+/* Is there no name of an end, neither taken as one nor a synonym? Then the unknown columns are most likely the ends. */
+static bool lacks_ends(const resolver *r, const wk_name *names, uint32_t count)
+{
+    static const char *const words[] = {"src", "source", "dst", "target"};
+    bool any = !r->type->edge;
+
+    for (unsigned end = 0; end < 2 && !any; end++) {
+        any |= r->filled_by[end] != UNFILLED;
+        for (uint32_t m = 0; m < ST_KEY_MEMBERS_MAX; m++)
+            any |= r->ends[end][m] != UNFILLED;
+    }
+    for (uint32_t i = 0; i < count && !any; i++)
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            any |= text_is(&names[i], words[w]);
+    return !any;
+}
+
 static size_t find_colon(const wk_name *name)
 {
     const char *found = name->length ? memchr(name->text, ':', name->length) : NULL;
@@ -270,8 +287,12 @@ static void resolve(resolver *r, const wk_name *names, uint32_t count, bool igno
         if (r->mapping->targets[i].kind != WK_TARGET_NAMELESS || names[i].length == 0)
             continue;
         r->mapping->targets[i].kind = WK_TARGET_IGNORE;
-        if (!take_synonym(r, i, &name) && !ignore_unknown)
-            unknown(r, i, &name);
+        if (take_synonym(r, i, &name) || ignore_unknown)
+            continue;
+        unknown(r, i, &name);
+        if (lacks_ends(r, names, count))
+            wk_hint(r->fault, "a file of edges has columns from and to (or src and dst, source and target): call %s so",
+                    count == 2 ? "the two" : "those of its ends");
     }
 }
 

@@ -148,6 +148,4 @@ void wk_hint_heading(const wk_name *names, uint32_t count, const st_type_def *ty
     if (!any_known && !all_plain && count == type->property_count + (type->edge ? 2 : 0) &&
         list_columns(type, list, sizeof list))
         wk_hint(fault, "if the first line is no heading, add: --no-header --columns %s", list);
-    else if (type->edge && !any_known)
-        wk_hint(fault, "a file of edges has columns from and to (or src and dst, source and target): call the two so");
 }
