@@ -133,7 +133,7 @@ static sluice_status look(infer_job *job, infer_type *type, const uint32_t *key,
     *ret_twice = (wk_fault){0};
     if (!w.fits)
         (void)snprintf(type->no_key, sizeof type->no_key, "a value of column %s is longer than a key may be (%u bytes)",
-                       type->infer.columns[key[0]].heading, ST_KEY_BYTES_MAX);
+                       count > 0 ? type->infer.columns[key[0]].heading : "_row_id", ST_KEY_BYTES_MAX);
     if (!w.fits)
         wk_fault_set(ret_twice, SLUICE_RESOURCE_LIMIT, "a key is longer than the limit of %u bytes", ST_KEY_BYTES_MAX);
     if (twice != UINT64_MAX)

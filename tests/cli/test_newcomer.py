@@ -40,6 +40,8 @@ class Inferred(ProgramTest):
             said = self.told("Album=a.csv")["Album"]
             self.assertTrue(said.startswith("nodes without a key"), said)
             self.assertIn(why, said)
+        self.write("a.csv", "_row_id,t\n%s,a\n" % ("x" * 1100))
+        self.assertIn("a name is longer than a key may be", self.refused(10, "load", "none", "--infer", "Album=a.csv").err)
         self.write("a.csv", "id\n1\n2\n")
         self.write("b.csv", "id\n3\n2\n")
         self.assertIn('column id has "2" twice, on line 3 of a.csv and line 3 of b.csv', self.told("A=a.csv", "A=b.csv")["A"])
