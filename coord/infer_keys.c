@@ -186,20 +186,20 @@ sluice_status infer_node(infer_job *job, infer_type *type, sluice_error *err)
         uint32_t column = find_named(type, names[i]);
         if (column == UINT32_MAX)
             continue;
-        bool may = may_be_key(&type->infer.columns[column]);
-        if (may)
+        unique = false;
+        if (may_be_key(&type->infer.columns[column]))
             PF_TRY(look(job, type, &column, 1, &unique, &twice, err));
-        if (!may_be_key(&type->infer.columns[column]))
+        if (!may_be_key(&type->infer.columns[column])) { /* now, that all rows are read */
+            unique = false;
             tell_unfit(type, &type->infer.columns[column]);
-        if (why[0] == '\0')
-            memcpy(why, type->no_key, sizeof why);
-        if (!may)
-            continue;
-        if (unique && may_be_key(&type->infer.columns[column])) {
+        }
+        if (unique) {
             type->key[0] = column;
             type->key_count = 1;
             return SLUICE_OK;
         }
+        if (why[0] == '\0')
+            memcpy(why, type->no_key, sizeof why);
     }
     memcpy(type->no_key, why, sizeof why);
     if (type->verified)

@@ -75,10 +75,32 @@ static sluice_status answer_receipt(co_run *run, const st_receipt *receipt, slui
     return co_run_answer_found(run, &found, run->request.operation_given, err);
 }
 
+/* Looks for the operation in (seen, end], which nobody has looked at yet. */
+static sluice_status look_for_twin(co_run *run, uint64_t seen, sluice_error *err)
+{
+    co_finding finding;
+    co_found found;
+    co_claim claim = {.graph = run->write.graph,
+                      .log = run->log,
+                      .operation = run->request.operation,
+                      .request = run->request.request,
+                      .request_matters = run->request.operation_given,
+                      .verdict = seen,
+                      .seen = seen};
+    PF_TRY(st_log_refresh(run->log, err));
+    PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
+    run->claim.seen = st_log_end(run->log).number;
+    if (finding == CO_MISUSED)
+        return co_fail_other_request(err);
+    return finding == CO_REPEATED ? co_run_answer_found(run, &found, run->request.operation_given, err) : SLUICE_OK;
+}
+
 sluice_status co_run_look_up(co_run *run, sluice_error *err)
 {
     if (run->request.creates)
         return co_new_look_up(run, err);
+    if (run->looked_up) /* expiry is judged at the first look only: what came since stands in the log */
+        return look_for_twin(run, run->claim.seen, err);
     st_receipt receipt = {0};
     bool found = false;
     PF_TRY(st_log_refresh(run->log, err));
@@ -99,26 +121,6 @@ sluice_status co_run_look_up(co_run *run, sluice_error *err)
         return status;
     }
     return SLUICE_OK;
-}
-
-/* Looks for the operation in (seen, end], which nobody has looked at yet. */
-static sluice_status look_for_twin(co_run *run, uint64_t seen, sluice_error *err)
-{
-    co_finding finding;
-    co_found found;
-    co_claim claim = {.graph = run->write.graph,
-                      .log = run->log,
-                      .operation = run->request.operation,
-                      .request = run->request.request,
-                      .request_matters = run->request.operation_given,
-                      .verdict = seen,
-                      .seen = seen};
-    PF_TRY(st_log_refresh(run->log, err));
-    PF_TRY(co_arbitrate(&claim, 0, &finding, &found, err));
-    run->claim.seen = st_log_end(run->log).number;
-    if (finding == CO_MISUSED)
-        return co_fail_other_request(err);
-    return finding == CO_REPEATED ? co_run_answer_found(run, &found, run->request.operation_given, err) : SLUICE_OK;
 }
 
 /* For an id of this command's own making, which nobody else can have used before: only a predecessor of this conductor,

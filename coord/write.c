@@ -333,14 +333,13 @@ static sluice_status look_behind_failure(co_run *run, sluice_status failed, slui
     return failed;
 }
 
-/* What is armed is given up, what was planned dropped; then what the operation's answer is. */
+/* What is armed is given up; then what the operation's answer is. */
 static sluice_status end_failed(co_run *run, sluice_status status, sluice_error *err)
 {
     if (run->armed && run->committed == SLUICE_FALSE) {
         sluice_status left = co_run_give_up(run, err);
         status = left == SLUICE_OK ? status : left;
     }
-    co_run_drop_plan(run);
     co_run_note_litter(run);
     return look_behind_failure(run, status, err);
 }

@@ -92,10 +92,45 @@ static void a_request_given_again_after_its_receipt_went_has_expired(void **stat
     pf_sim_world_remove();
 }
 
+typedef struct passing {
+    pf_sim_disk *disk;
+    int64_t key;
+} passing;
+
+static void let_receipts_go(void *context)
+{
+    passing *time = context;
+    pass_days(31);
+    open_a_segment(time->disk, &time->key);
+}
+
+/* Expiry is judged at the first look: what fails much later says what it failed of, and that it is not committed. */
+static void a_write_that_fails_after_its_receipt_would_have_gone_has_not_expired(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    passing time = {.disk = toy_disk(12), .key = 1000};
+    toy_writer toy = toy_of("A", 1, 1);
+    toy_options options = {.operation = pf_id_new(), .given = true};
+    die_expect_next_write(time.disk, 1);
+    toy.before_plan = let_receipts_go;
+    toy.context = &time;
+    st_graph *graph = toy_open(time.disk);
+    ASSERT_FAILS(SLUICE_KEY_CONFLICT, toy_write(graph, &toy, &options, NULL, &err));
+    assert_int_equal(err.committed, SLUICE_FALSE);
+    st_graph_close(graph);
+    co_receipt receipt = {0};
+    err = (sluice_error){0};
+    ASSERT_FAILS(SLUICE_IDEMPOTENCY_CONFLICT, again(time.disk, &options.operation, 1, &receipt, &err)); /* a new look */
+    pf_sim_disk_free(time.disk);
+    pf_sim_world_remove();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_given_again_after_its_receipt_went_has_expired),
+        cmocka_unit_test(a_write_that_fails_after_its_receipt_would_have_gone_has_not_expired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
