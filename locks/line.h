@@ -5,8 +5,9 @@
  * The line's tickets are bytes of the same file. Place 1 is next to the byte itself; a newcomer takes the place behind
  * the last one in line, and moves up by taking the place ahead before it lets go of its own. So nobody ever passes
  * anybody; who dies, or gives up, leaves a gap that the ones behind close; and nothing has to be repaired. Newcomers
- * come in one at a time: a byte, the door, is held for as long as it takes to find the end of the line. (Who is stopped
- * in line holds up those behind it like a stopped holder of the byte would: up to their bound.)
+ * come in one at a time: a byte, the door, is held for as long as it takes to find the end of the line,
+ * and, where that is the last place while there are gaps ahead, until these have closed. (Who is stopped in line holds
+ * up those behind it like a stopped holder of the byte would: up to their bound.)
  */
 #ifndef LOCKS_LINE_H
 #define LOCKS_LINE_H

@@ -194,14 +194,39 @@ static void one_more_than_the_places_is_turned_away(void **state)
     lk_lockfile *other;
     open_handle(line->folder, &volume, &other);
     ASSERT_OK(lk_take(other, BYTE, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &err));
-    ASSERT_OK(lk_take(other, LK_LINE_PLACE(BYTE, LK_LINE_PLACES), PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &err));
+    for (uint32_t place = 1; place <= LK_LINE_PLACES; place++)
+        ASSERT_OK(lk_take(other, LK_LINE_PLACE(BYTE, place), PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &err));
     ASSERT_FAILS(SLUICE_QUEUE_FULL, lk_line_take(line->lockfile, BYTE, pf_deadline_in_ms(LONG_MS), go_on, NULL, &err));
-    lk_release(other, LK_LINE_PLACE(BYTE, LK_LINE_PLACES));
+    for (uint32_t place = 1; place <= LK_LINE_PLACES; place++)
+        lk_release(other, LK_LINE_PLACE(BYTE, place));
     ASSERT_FAILS(SLUICE_LIVE_WRITER_CONTENTION,
                  lk_line_take(line->lockfile, BYTE, pf_deadline_in_ms(5), go_on, NULL, &err));
     lk_release(other, BYTE);
     ASSERT_OK(lk_line_take(line->lockfile, BYTE, PF_AT_ONCE, go_on, NULL, &err));
     lk_release(line->lockfile, BYTE);
+    lk_lockfile_close(other);
+    pf_volume_close(volume);
+}
+
+static void a_line_of_few_is_not_full_though_its_end_is_at_the_last_place(void **state)
+{
+    setting *line = *state;
+    sluice_error err = {0};
+    unsigned asked = 0;
+    pf_volume *volume;
+    lk_lockfile *other;
+    open_handle(line->folder, &volume, &other);
+    ASSERT_OK(lk_take(other, BYTE, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &err));
+    ASSERT_OK(lk_take(other, LK_LINE_PLACE(BYTE, LK_LINE_PLACES), PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &err));
+    ASSERT_FAILS(SLUICE_LIVE_WRITER_CONTENTION,
+                 lk_line_take(line->lockfile, BYTE, pf_deadline_in_ms(5), go_on, NULL, &err));
+    ASSERT_FAILS(SLUICE_CANCELLED,
+                 lk_line_take(line->lockfile, BYTE, pf_deadline_in_ms(LONG_MS), give_up, &asked, &err));
+    pid_t newcomer = start(line, 1, 1);
+    lk_release(other, LK_LINE_PLACE(BYTE, LK_LINE_PLACES)); /* it moves up */
+    lk_release(other, BYTE);
+    test_child_expect_exit(newcomer, 0);
+    assert_int_equal(length_of(line), 0);
     lk_lockfile_close(other);
     pf_volume_close(volume);
 }
@@ -231,6 +256,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_holder_that_is_killed_is_followed_by_the_next_in_line, make, unmake),
         cmocka_unit_test_setup_teardown(whoever_comes_again_and_again_has_it_alone_and_each_has_it, make, unmake),
         cmocka_unit_test_setup_teardown(one_more_than_the_places_is_turned_away, make, unmake),
+        cmocka_unit_test_setup_teardown(a_line_of_few_is_not_full_though_its_end_is_at_the_last_place, make, unmake),
         cmocka_unit_test_setup_teardown(what_ends_the_wait_leaves_no_place, make, unmake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
