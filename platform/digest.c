@@ -1,11 +1,14 @@
 /*
- * Digests by libcrypto and xxHash, and their hexadecimal forms (see platform/digest.h). A SHA-256 that cannot be
- * computed (no memory inside libcrypto) ends the process: no caller could go on with a wrong digest.
+ * Digests by libcrypto and xxHash, and their hexadecimal forms (see platform/digest.h).
+ *
+ * SHA-256 is called by its own functions and not by EVP: the first use of that sets up all of libcrypto, its
+ * configuration file read, which takes longer than opening a graph; and each use costs some allocations.
  */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "platform/digest.h"
 #include "platform/check.h"
-#include <openssl/evp.h>
 #include <openssl/sha.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -44,8 +47,10 @@ static bool hex_parse(const char *text, size_t count, uint8_t *ret_bytes)
 
 pf_sha256 pf_sha256_of(const void *bytes, size_t length)
 {
+    SHA256_CTX context;
     pf_sha256 digest;
-    PF_ALWAYS(SHA256(bytes, length, digest.bytes) != NULL);
+    PF_ALWAYS(SHA256_Init(&context) == 1 && SHA256_Update(&context, bytes, length) == 1 &&
+              SHA256_Final(digest.bytes, &context) == 1);
     return digest;
 }
 
@@ -68,33 +73,30 @@ bool pf_sha256_equal(const pf_sha256 *a, const pf_sha256 *b)
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* The stream is libcrypto's own context under a name that callers can hold without its headers. */
-static EVP_MD_CTX *context_of(pf_sha256_stream *stream)
-{
-    return (EVP_MD_CTX *)(void *)stream;
-}
+struct pf_sha256_stream {
+    SHA256_CTX context;
+};
 
 sluice_status pf_sha256_begin(pf_sha256_stream **ret_stream, sluice_error *err)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
-        EVP_MD_CTX_free(context);
+    pf_sha256_stream *stream = malloc(sizeof *stream);
+    if (!stream)
         return pf_fail_memory(err);
-    }
-    *ret_stream = (pf_sha256_stream *)(void *)context;
+    PF_ALWAYS(SHA256_Init(&stream->context) == 1);
+    *ret_stream = stream;
     return SLUICE_OK;
 }
 
 void pf_sha256_add(pf_sha256_stream *stream, const void *bytes, size_t length)
 {
-    PF_ALWAYS(EVP_DigestUpdate(context_of(stream), bytes, length) == 1);
+    PF_ALWAYS(SHA256_Update(&stream->context, bytes, length) == 1);
 }
 
 pf_sha256 pf_sha256_end(pf_sha256_stream *stream)
 {
     pf_sha256 digest;
-    PF_ALWAYS(EVP_DigestFinal_ex(context_of(stream), digest.bytes, NULL) == 1);
-    EVP_MD_CTX_free(context_of(stream));
+    PF_ALWAYS(SHA256_Final(digest.bytes, &stream->context) == 1);
+    free(stream);
     return digest;
 }
 
