@@ -44,7 +44,7 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[1], PF_WRITE, &graph, err));
     status =
         creates ? co_branch_create(graph, &request, &receipt, err) : co_branch_delete(graph, &request, &receipt, err);
-    if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
+    if (status == SLUICE_OK) {
         const cli_named named = {.kind = "branch",
                                  .name = request.name,
                                  .incarnation = receipt.incarnation,
@@ -56,8 +56,6 @@ static sluice_status change(cli_run *run, bool creates, sluice_error *err)
                                  .repeated = receipt.repeated,
                                  .operation = request.operation};
         status = cli_print_named(run, &named, err);
-        if (status != SLUICE_OK && !request.dry_run && err)
-            err->committed = err->acknowledged = SLUICE_TRUE;
     }
 done:
     st_graph_close(graph);

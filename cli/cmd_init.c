@@ -107,13 +107,12 @@ static sluice_status run_init(cli_run *run, sluice_error *err)
     PF_GOTO(
         status, done,
         st_graph_init(run->arguments.operands[0], schema, modes[cli_option_value(run, INIT_MODE)->number], &id, err));
+    run->stands = (cli_stands){.changed = true, .acknowledged = true};
     status = st_graph_open(run->arguments.operands[0], PF_READ, &graph, err);
     if (status == SLUICE_OK) {
         tell_about_filesystem(graph);
         status = print_made(run, &id, graph, err);
     }
-    if (status != SLUICE_OK && err) /* it stands: an error of looking at it or of printing says so */
-        err->committed = err->acknowledged = SLUICE_TRUE;
 done:
     st_graph_close(graph);
     st_schema_free(schema);

@@ -131,22 +131,11 @@ static sluice_status print_document(cli_run *run, const co_load_result *result, 
         st_json_unsigned(json, result->types[i].rows);
     }
     st_json_object_end(json);
-    st_json_name(json, "inserted");
-    st_json_unsigned(json, result->receipt.inserted);
-    st_json_name(json, "updated");
-    st_json_unsigned(json, result->receipt.updated);
-    st_json_name(json, "deleted");
-    st_json_unsigned(json, result->receipt.deleted);
+    cli_put_changes(json, result->receipt.inserted, result->receipt.updated, result->receipt.deleted);
     st_json_name(json, "rejected");
     st_json_unsigned(json, result->rejected);
-    st_json_name(json, "repeated");
-    st_json_bool(json, result->receipt.repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &result->receipt.operation);
-    st_json_name(json, "seconds");
-    st_json_double(json, result->seconds);
-    st_json_name(json, "memory_peak");
-    st_json_unsigned(json, result->memory_peak);
+    cli_put_operation(json, &result->receipt);
+    cli_put_cost(json, result->seconds, result->memory_peak);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -185,19 +174,10 @@ static void warn(const co_load_result *result)
                  (unsigned long long)result->rejected);
 }
 
-/* From here on the load stands, whatever happens: an error of printing says so. */
 static sluice_status print_result(cli_run *run, const co_load_result *result, sluice_error *err)
 {
-    sluice_status status = run->arguments.json ? print_document(run, result, err) : print_lines(run, result, err);
-    if (status == SLUICE_OK)
-        status = pf_output_flush(run->out, err);
-    if (status != SLUICE_OK && result->receipt.committed && err) {
-        err->committed = SLUICE_TRUE;
-        err->acknowledged = result->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
-        pf_id_text(&result->receipt.commit, err->commit_id);
-        pf_id_text(&result->receipt.operation, err->operation_id);
-    }
-    return status;
+    cli_receipt_stands(run, &result->receipt);
+    return run->arguments.json ? print_document(run, result, err) : print_lines(run, result, err);
 }
 
 static sluice_status print_schema(cli_run *run, const st_schema *schema, sluice_error *err)

@@ -114,14 +114,8 @@ static sluice_status print_document(cli_run *run, const co_maintain_result *resu
         st_json_object_end(json);
     }
     st_json_object_end(json);
-    st_json_name(json, "repeated");
-    st_json_bool(json, result->receipt.repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &result->receipt.operation);
-    st_json_name(json, "seconds");
-    st_json_double(json, result->seconds);
-    st_json_name(json, "memory_peak");
-    st_json_unsigned(json, result->memory_peak);
+    cli_put_operation(json, &result->receipt);
+    cli_put_cost(json, result->seconds, result->memory_peak);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -157,24 +151,16 @@ static sluice_status print_lines(cli_run *run, const co_maintain_result *result,
                      result->seconds);
 }
 
-/* From here on the commit stands, whatever happens: an error of printing says so. */
 static sluice_status print_result(cli_run *run, const co_maintain_result *result, sluice_error *err)
 {
     cli_place place = {0};
     sluice_status status;
+    cli_receipt_stands(run, &result->receipt);
     PF_GOTO(status, done, cli_open_snapshot(run, cli_text_or(run, MAINTAIN_BRANCH, NULL), NULL, &place, err));
     const st_schema *schema = st_snapshot_view(place.snapshot)->schema;
     status = run->arguments.json ? print_document(run, result, schema, err) : print_lines(run, result, schema, err);
-    if (status == SLUICE_OK)
-        status = pf_output_flush(run->out, err);
 done:
     cli_close_snapshot(&place);
-    if (status != SLUICE_OK && result->receipt.committed && err) {
-        err->committed = SLUICE_TRUE;
-        err->acknowledged = result->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
-        pf_id_text(&result->receipt.commit, err->commit_id);
-        pf_id_text(&result->receipt.operation, err->operation_id);
-    }
     return status;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "cli/error.h"
 #include "cli/output.h"
+#include "cli/receipt.h"
 #include "coord/merge.h"
 #include "platform/check.h"
 #include <string.h>
@@ -96,23 +97,6 @@ static sluice_status print_conflicts(cli_run *run, const co_merge_result *result
 
 /* ---- the result ---- */
 
-static void put_commit(cli_run *run, st_json *json, const co_receipt *receipt)
-{
-    st_json_name(json, "commit");
-    if (!receipt->committed) {
-        st_json_null(json);
-        return;
-    }
-    st_json_object(json);
-    put_id(json, "id", &receipt->commit);
-    st_json_name(json, "generation");
-    st_json_unsigned(json, receipt->generation);
-    st_json_name(json, "index");
-    st_json_unsigned(json, receipt->index);
-    put_text(json, "branch", cli_text_or(run, MERGE_INTO, "main"));
-    st_json_object_end(json);
-}
-
 static sluice_status print_document(cli_run *run, const co_merge_result *result, sluice_error *err)
 {
     cli_json document;
@@ -120,14 +104,9 @@ static sluice_status print_document(cli_run *run, const co_merge_result *result,
     st_json *json = &document.json;
     st_json_object(json);
     put_text(json, "outcome", co_merge_outcome_name(result->outcome));
-    put_commit(run, json, &result->receipt);
+    cli_put_receipt(json, &result->receipt, cli_text_or(run, MERGE_INTO, NULL));
     put_id(json, "source", &result->source_head);
-    st_json_name(json, "inserted");
-    st_json_unsigned(json, result->inserted);
-    st_json_name(json, "updated");
-    st_json_unsigned(json, result->updated);
-    st_json_name(json, "deleted");
-    st_json_unsigned(json, result->deleted);
+    cli_put_changes(json, result->inserted, result->updated, result->deleted);
     if (cli_option_value(run, MERGE_DELETE_SOURCE)->given && !cli_option_value(run, MERGE_DRY_RUN)->given) {
         st_json_name(json, "branch_deleted");
         st_json_bool(json, result->branch_deleted);
@@ -135,9 +114,7 @@ static sluice_status print_document(cli_run *run, const co_merge_result *result,
     }
     st_json_name(json, "dry_run");
     st_json_bool(json, cli_option_value(run, MERGE_DRY_RUN)->given);
-    st_json_name(json, "repeated");
-    st_json_bool(json, result->receipt.repeated);
-    put_id(json, "operation_id", &result->receipt.operation);
+    cli_put_operation(json, &result->receipt);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -196,10 +173,9 @@ static sluice_status run_merge(cli_run *run, sluice_error *err)
     if (status == SLUICE_MERGE_CONFLICT) {
         sluice_status printed = print_conflicts(run, &result, err);
         status = printed == SLUICE_OK ? status : printed;
-    } else if (status == SLUICE_OK) { /* from here on it stands, whatever happens */
+    } else if (status == SLUICE_OK) {
+        cli_receipt_stands(run, &result.receipt);
         status = run->arguments.json ? print_document(run, &result, err) : print_lines(run, &result, err);
-        if (status != SLUICE_OK && result.receipt.committed && err)
-            err->committed = err->acknowledged = SLUICE_TRUE;
     }
 done:
     co_merge_result_free(&result);

@@ -4,6 +4,7 @@
  */
 #include "cli/error.h"
 #include "cli/output.h"
+#include "cli/receipt.h"
 #include "coord/host/serve.h"
 #include "coord/mutate.h"
 
@@ -23,35 +24,13 @@ static sluice_status print_document(cli_run *run, const co_mutate_result *result
     cli_json_begin(&document);
     st_json *json = &document.json;
     st_json_object(json);
-    st_json_name(json, "commit");
-    if (result->receipt.committed) {
-        st_json_object(json);
-        st_json_name(json, "id");
-        st_json_id(json, &result->receipt.commit);
-        st_json_name(json, "generation");
-        st_json_unsigned(json, result->receipt.generation);
-        st_json_name(json, "index");
-        st_json_unsigned(json, result->receipt.index);
-        st_json_name(json, "branch");
-        st_json_text(json, cli_text_or(run, MUTATE_BRANCH, "main"));
-        st_json_object_end(json);
-    } else {
-        st_json_null(json);
-    }
-    st_json_name(json, "inserted");
-    st_json_unsigned(json, result->inserted);
-    st_json_name(json, "updated");
-    st_json_unsigned(json, result->updated);
-    st_json_name(json, "deleted");
-    st_json_unsigned(json, result->deleted);
+    cli_put_receipt(json, &result->receipt, cli_text_or(run, MUTATE_BRANCH, NULL));
+    cli_put_changes(json, result->inserted, result->updated, result->deleted);
     st_json_name(json, "skipped");
     st_json_unsigned(json, result->skipped);
     st_json_name(json, "dry_run");
     st_json_bool(json, cli_option_value(run, MUTATE_DRY_RUN)->given);
-    st_json_name(json, "repeated");
-    st_json_bool(json, result->receipt.repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &result->receipt.operation);
+    cli_put_operation(json, &result->receipt);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -72,19 +51,10 @@ static sluice_status print_lines(cli_run *run, const co_mutate_result *result, s
                      commit, (unsigned long long)result->receipt.generation, cli_text_or(run, MUTATE_BRANCH, "main"));
 }
 
-/* From here on the commit stands, whatever happens: an error of printing says so. */
 static sluice_status print_result(cli_run *run, const co_mutate_result *result, sluice_error *err)
 {
-    sluice_status status = run->arguments.json ? print_document(run, result, err) : print_lines(run, result, err);
-    if (status == SLUICE_OK)
-        status = pf_output_flush(run->out, err);
-    if (status != SLUICE_OK && result->receipt.committed && err) {
-        err->committed = SLUICE_TRUE;
-        err->acknowledged = result->receipt.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
-        pf_id_text(&result->receipt.commit, err->commit_id);
-        pf_id_text(&result->receipt.operation, err->operation_id);
-    }
-    return status;
+    cli_receipt_stands(run, &result->receipt);
+    return run->arguments.json ? print_document(run, result, err) : print_lines(run, result, err);
 }
 
 static sluice_status run_mutate(cli_run *run, sluice_error *err)

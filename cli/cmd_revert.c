@@ -36,18 +36,10 @@ static sluice_status print_result(cli_run *run, const co_receipt *receipt, sluic
     st_json *json = &document.json;
     st_json_object(json);
     cli_put_receipt(json, receipt, branch);
-    st_json_name(json, "inserted");
-    st_json_unsigned(json, receipt->inserted);
-    st_json_name(json, "updated");
-    st_json_unsigned(json, receipt->updated);
-    st_json_name(json, "deleted");
-    st_json_unsigned(json, receipt->deleted);
+    cli_put_changes(json, receipt->inserted, receipt->updated, receipt->deleted);
     st_json_name(json, "dry_run");
     st_json_bool(json, cli_option_value(run, REVERT_DRY_RUN)->given);
-    st_json_name(json, "repeated");
-    st_json_bool(json, receipt->repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &receipt->operation);
+    cli_put_operation(json, receipt);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -72,10 +64,9 @@ static sluice_status run_revert(cli_run *run, sluice_error *err)
     }
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[0], PF_WRITE, &graph, err));
     status = co_revert(graph, &request, &receipt, err);
-    if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
+    if (status == SLUICE_OK) {
+        cli_receipt_stands(run, &receipt);
         status = print_result(run, &receipt, err);
-        if (status != SLUICE_OK && err && receipt.committed)
-            err->committed = err->acknowledged = SLUICE_TRUE;
     }
 done:
     st_graph_close(graph);

@@ -138,10 +138,7 @@ static sluice_status print_applied(cli_run *run, const co_receipt *receipt, slui
     st_json *json = &document.json;
     st_json_object(json);
     cli_put_receipt(json, receipt, branch_of(run));
-    st_json_name(json, "repeated");
-    st_json_bool(json, receipt->repeated);
-    st_json_name(json, "operation_id");
-    st_json_id(json, &receipt->operation);
+    cli_put_operation(json, receipt);
     st_json_object_end(json);
     return cli_json_end(run, &document, err);
 }
@@ -163,10 +160,9 @@ static sluice_status run_apply(cli_run *run, const pf_buffer *file, sluice_error
     sluice_status status;
     PF_GOTO(status, done, st_graph_open(run->arguments.operands[1], PF_WRITE, &graph, err));
     status = co_schema_apply(graph, &request, &receipt, err);
-    if (status == SLUICE_OK) { /* from here on it stands: an error of printing says so */
+    if (status == SLUICE_OK) {
+        cli_receipt_stands(run, &receipt);
         status = print_applied(run, &receipt, err);
-        if (status != SLUICE_OK && err && receipt.committed)
-            err->committed = err->acknowledged = SLUICE_TRUE;
     }
 done:
     st_graph_close(graph);

@@ -14,13 +14,20 @@
 
 typedef struct cli_command cli_command;
 
+/* What this command has made true, whatever fails after it: an error of printing says so. */
+typedef struct cli_stands {
+    bool changed, acknowledged;
+    pf_id commit, operation; /* nil: none */
+} cli_stands;
+
 typedef struct cli_run {
     const cli_command *command;
     cli_arguments arguments;
     pf_output *out;
     bool document_printed; /* the result says what is wrong: no error document after it */
     bool reader_gone;      /* nobody reads standard output any more, and that is how this command ends */
-    bool served;           /* a supervisor has run it, with this exit status */
+    cli_stands stands;
+    bool served; /* a supervisor has run it, with this exit status */
     int served_exit;
     pf_buffer text; /* standard input, where it had to be read before it was known who runs the command; else empty */
     const char *graph_said;            /* hosted: the graph as its user named it */

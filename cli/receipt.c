@@ -22,6 +22,40 @@ void cli_put_receipt(st_json *json, const co_receipt *receipt, const char *branc
     st_json_object_end(json);
 }
 
+void cli_put_changes(st_json *json, uint64_t inserted, uint64_t updated, uint64_t deleted)
+{
+    st_json_name(json, "inserted");
+    st_json_unsigned(json, inserted);
+    st_json_name(json, "updated");
+    st_json_unsigned(json, updated);
+    st_json_name(json, "deleted");
+    st_json_unsigned(json, deleted);
+}
+
+void cli_put_operation(st_json *json, const co_receipt *receipt)
+{
+    st_json_name(json, "repeated");
+    st_json_bool(json, receipt->repeated);
+    st_json_name(json, "operation_id");
+    st_json_id(json, &receipt->operation);
+}
+
+void cli_put_cost(st_json *json, double seconds, uint64_t memory_peak)
+{
+    st_json_name(json, "seconds");
+    st_json_double(json, seconds);
+    st_json_name(json, "memory_peak");
+    st_json_unsigned(json, memory_peak);
+}
+
+void cli_receipt_stands(cli_run *run, const co_receipt *receipt)
+{
+    run->stands = (cli_stands){.changed = receipt->committed,
+                               .acknowledged = receipt->acknowledged,
+                               .commit = receipt->commit,
+                               .operation = receipt->operation};
+}
+
 sluice_status cli_print_receipt(cli_run *run, const co_receipt *receipt, const char *branch, sluice_error *err)
 {
     char commit[PF_ID_TEXT];
@@ -51,6 +85,8 @@ static sluice_status print_named_line(cli_run *run, const cli_named *named, slui
 sluice_status cli_print_named(cli_run *run, const cli_named *named, sluice_error *err)
 {
     cli_json document;
+    run->stands = (cli_stands){
+        .changed = !named->dry_run, .acknowledged = true, .commit = named->commit, .operation = named->operation};
     if (!run->arguments.json)
         return print_named_line(run, named, err);
     cli_json_begin(&document);

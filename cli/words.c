@@ -104,11 +104,27 @@ static int exit_status_of(sluice_status status)
     return status == SLUICE_CANCELLED ? EXIT_INTERRUPTED : sluice_status_exit(status);
 }
 
+static void tell_what_stands(const cli_run *run, sluice_error *err)
+{
+    if (run->stands.changed) {
+        err->committed = SLUICE_TRUE;
+        err->acknowledged = run->stands.acknowledged ? SLUICE_TRUE : SLUICE_FALSE;
+        if (!pf_id_is_nil(&run->stands.commit))
+            pf_id_text(&run->stands.commit, err->commit_id);
+        if (!pf_id_is_nil(&run->stands.operation))
+            pf_id_text(&run->stands.operation, err->operation_id);
+    } else if (run->served && run->command->effect == CLI_WRITES) {
+        err->committed = err->acknowledged = SLUICE_UNKNOWN;
+        pf_hint(err, "the supervisor has done its part; `sluice jobs` shows what became of it");
+    }
+}
+
 static int finish(cli_run *run, sluice_status status, sluice_error *err)
 {
     if (status == SLUICE_OK && !run->reader_gone)
         status = pf_output_flush(run->out, err);
     if (status != SLUICE_OK) {
+        tell_what_stands(run, err);
         cli_print_error(run, err);
         if (run->arguments.json && !run->document_printed)
             cli_print_error_document(run, err);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Standard output that is closed, full or broken is an error, never silence; and what stands, stands."""
 
+import json
 import os
 import subprocess
+import uuid
 
 from support.program import ProgramTest, main
 
@@ -53,6 +55,23 @@ class Output(ProgramTest):
         self.assertIn(result.code, (1, 10))
         self.assertIn("committed: yes", result.err)
         self.assertEqual(self.done("count", "G", "Person").out, "20000\n")
+
+    def test_whatever_changes_names_says_that_it_stands_when_its_result_cannot_be_printed(self):
+        self.load("Person=people.csv")
+        self.write("new.json", json.dumps(SCHEMA | {"nodes": SCHEMA["nodes"] | {"Place": {"properties": {"name": "string"}}}}))
+        self.write("one.jsonl", '{"op":"insert","node":"Person","set":{"id":700000,"name":"Zoe"}}\n')
+        self.write("two.jsonl", '{"op":"insert","node":"Person","set":{"id":700001,"name":"Kim"}}\n')
+        for words in (("branch", "create", "G", "side"), ("checkpoint", "create", "G", "mark"), ("mutate", "G", "one.jsonl"),
+                      ("mutate", "G", "two.jsonl", "--branch", "side"), ("merge", "G", "side"), ("optimize", "G"),
+                      ("checkpoint", "delete", "G", "mark"), ("branch", "delete", "G", "side"),
+                      ("schema", "apply", "G", "new.json"), ("revert", "G", "--to", "1")):
+            operation = str(uuid.uuid4())
+            with open("/dev/full", "wb") as full:
+                said = self.run_program(*words, "--op-id", operation, stdout=full)
+            self.assertIn(said.code, (1, 10), (words, said.err))
+            self.assertIn("operation %s: committed: yes" % operation, said.err, words)
+            self.assertTrue(self.done(*words, "--op-id", operation, "--json").document["repeated"], words)
+        self.assertEqual(self.done("count", "G", "Person").out, "0\n")
 
     def test_help_and_version_are_results(self):
         for words in (("help",), ("--help",), ("-h",), ("help", "load"), ("load", "--help"), ("load", "G", "-h")):

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 from serve.serving import ServeTest, insert, process_state, workers
-from support.program import main
+from support.program import TIMEOUT, main
 
 
 READS = ("get", "scan", "count", "describe", "neighbors", "log", "show", "diff", "verify")
@@ -89,6 +89,20 @@ class Hosted(ServeTest):
         listed = self.say(self.start("help")).out.partition("commands:\n")[2].partition("\n\n")[0].splitlines()
         about_itself = {"init", "serve", "jobs", "cancel", "top", "version", "completion", "help"}
         self.assertEqual({line.split()[0] for line in listed} - about_itself, {words[0] for _, *words in rows})
+        self.end()
+        self.clean()
+
+    def test_a_hosted_write_whose_result_cannot_be_printed_is_not_said_to_be_undone(self):
+        self.graphs("G")
+        self.configure("G")
+        self.serve()
+        self.write("m.jsonl", insert(1))
+        with open("/dev/full", "wb") as full:
+            said = subprocess.run([self.program, "mutate", "G", "m.jsonl", "--json"], cwd=self.folder, env=self.environment,
+                                  stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT)
+        self.assertIn(said.returncode, (1, 10))
+        self.assertIn(b"`sluice jobs`", said.stderr)
+        self.assertEqual(self.keys(), [1])
         self.end()
         self.clean()
 
