@@ -158,16 +158,21 @@ static sluice_status judge_left(co_run *run, sluice_error *err)
     return SLUICE_OK;
 }
 
-sluice_status co_write_need_attempt(co_write *write, sluice_error *err)
+static sluice_status need_attempt(co_run *run, bool brief, sluice_error *err)
 {
-    co_run *run = (co_run *)write; /* its first member, as above */
-    if (write->attempt)
+    if (run->write.attempt)
         return SLUICE_OK;
-    PF_TRY(co_attempt_make(write->graph, &run->own, err));
+    PF_TRY(brief ? co_attempt_make_brief(run->write.graph, &run->own, err)
+                 : co_attempt_make(run->write.graph, &run->own, err));
     run->own.incarnation = run->incarnation;
     run->own.since = run->first_base;
-    write->attempt = &run->own;
+    run->write.attempt = &run->own;
     return SLUICE_OK;
+}
+
+sluice_status co_write_need_attempt(co_write *write, sluice_error *err)
+{
+    return need_attempt((co_run *)write, false, err); /* its first member, as above */
 }
 
 bool co_run_request_known(const co_run *run)
@@ -380,14 +385,18 @@ static bool take_folder(void *context, uint64_t table)
 static sluice_status add_folds(co_run *run, sluice_error *err)
 {
     char stem[56], id[PF_ID_TEXT];
+    run->only_folds = false;
     if (!st_delta_wants_folds(st_snapshot_view(run->write.base), &run->write.delta, take_folder, run))
         return SLUICE_OK;
-    PF_TRY(co_write_need_attempt(&run->write, err));
+    PF_TRY(need_attempt(run, !run->write.arms && run->write.effect_count == 0, err));
+    bool litter = run->write.attempt->litter;
     pf_id_text(&run->write.attempt->id, id);
     (void)snprintf(stem, sizeof stem, "%s-%uf", id, run->write.plan_number);
     PF_TRY(st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta, stem, take_folder,
                               run, err));
-    if (run->write.delta.fold_count)
+    run->fold_count = run->write.delta.fold_count;
+    run->only_folds = run->write.attempt == &run->own && !litter;
+    if (run->fold_count)
         co_run_note_litter(run);
     return SLUICE_OK;
 }

@@ -84,6 +84,7 @@ static void answer_group(const candidates *group, const co_append *append, sluic
         answer->generation = append->generation;
         answer->index = i;
         answer->time_us = group->members[i]->delta->commit.time_us;
+        answer->folded = group->members[i]->delta->folded;
         fail_member(group->members[i], status, error);
     }
 }
@@ -170,6 +171,8 @@ static sluice_status answer_append(co_run *run, const co_answer *answer, sluice_
     case ST_APPEND_ACKNOWLEDGED:
         run->committed = run->acknowledged = SLUICE_TRUE;
         run->receipt.committed = run->receipt.acknowledged = true;
+        if (run->only_folds && answer->folded == run->fold_count) /* all that was staged is named now */
+            run->write.attempt->litter = false;
         run->done = true;
         return SLUICE_OK;
     case ST_APPEND_VISIBLE:

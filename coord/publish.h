@@ -19,6 +19,7 @@ typedef struct co_answer { /* what became of one write; plain bytes, which the r
     uint64_t generation;
     uint32_t index;
     int64_t time_us;
+    uint32_t folded; /* of its folds, how many the generation took */
     sluice_error error;
 } co_answer;
 _Static_assert(sizeof(co_answer) <= SHM_ANSWER_MAX, "an answer fits the place that the region has for it");

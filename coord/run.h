@@ -44,10 +44,12 @@ typedef struct co_run {
     uint64_t ticket;                  /* in the pool's publish queue, kept through restarts; 0: none yet */
     uint64_t folders[CO_FOLDERS_MAX]; /* tables whose folder this plan holds, for folds that merge */
     uint32_t folder_count;
-    co_attempt own;     /* made for a plan that needed one */
-    co_read_set left;   /* of the plan that was given up last: what ends the write if it changed before the next pin */
-    uint64_t left_from; /* and the generation of that plan's base */
-    co_slot slot;       /* held from arming to retiring */
+    uint32_t fold_count; /* that this plan staged, */
+    bool only_folds;     /* and nothing else under its attempt may be litter */
+    co_attempt own;      /* made for a plan that needed one */
+    co_read_set left;    /* of the plan that was given up last: what ends the write if it changed before the next pin */
+    uint64_t left_from;  /* and the generation of that plan's base */
+    co_slot slot;        /* held from arming to retiring */
     co_intent intent;
     bool armed, applied;
     unsigned barriers, restarts;

@@ -27,6 +27,9 @@ typedef struct co_attempt { /* attempts/<id>/: one per job; its lock is shared b
 } co_attempt;
 /* Makes the folder and its lock file, takes the lock shared; synced. */
 sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
+/* One that no intent will ever name: its folder is not synced. After a power loss it may be gone, and everybody under
+ * it is; then what was staged under it is of an attempt that is over. */
+sluice_status co_attempt_make_brief(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
 /* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. NOT_FOUND once the
  * attempt is over. */
 sluice_status co_attempt_join(st_graph *graph, const pf_id *id, co_attempt *ret_attempt, sluice_error *err);

@@ -186,6 +186,26 @@ static sluice_status release_kernel_lock(lk_lockfile *lockfile, hold *held, slui
     return SLUICE_OK;
 }
 
+/* Nobody waits and nobody holds it: the byte alone is taken, without going through the turnstile. Who begins to wait
+ * between the look and the take is overtaken this once. */
+static sluice_status take_free_lock(lk_lockfile *lockfile, uint64_t byte, pf_lock_mode mode, bool *ret_taken,
+                                    sluice_error *err)
+{
+    bool nobody = false;
+    sluice_error busy = {0};
+    *ret_taken = false;
+    PF_TRY(pf_lock_is_free(lockfile->file, LK_TURNSTILE + byte, 1, &nobody, err));
+    if (!nobody)
+        return SLUICE_OK;
+    sluice_status status = pf_lock(lockfile->file, byte, 1, mode, PF_AT_ONCE, &busy);
+    *ret_taken = status == SLUICE_OK;
+    if (status == SLUICE_OK || status == SLUICE_LIVE_WRITER_CONTENTION)
+        return SLUICE_OK;
+    if (err)
+        *err = busy;
+    return status;
+}
+
 static sluice_status take_kernel_lock(lk_lockfile *lockfile, uint64_t byte, pf_lock_mode mode, pf_deadline deadline,
                                       sluice_error *err)
 {
@@ -193,8 +213,13 @@ static sluice_status take_kernel_lock(lk_lockfile *lockfile, uint64_t byte, pf_l
     bool turnstile = mode == PF_LOCK_SHARED || !at_once;
     if (!at_once)
         order_wait(lockfile, byte);
-    if (turnstile)
+    if (turnstile) {
+        bool taken = false;
+        PF_TRY(take_free_lock(lockfile, byte, mode, &taken, err));
+        if (taken)
+            return SLUICE_OK;
         PF_TRY(pf_lock(lockfile->file, LK_TURNSTILE + byte, 1, mode, deadline, err));
+    }
     sluice_status status = pf_lock(lockfile->file, byte, 1, mode, deadline, err);
     if (turnstile) {
         sluice_status left = pf_unlock(lockfile->file, LK_TURNSTILE + byte, 1, status == SLUICE_OK ? err : NULL);

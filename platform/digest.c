@@ -22,27 +22,21 @@ static void hex_text(const uint8_t *bytes, size_t count, char *ret_text)
     ret_text[2 * count] = '\0';
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
-}
+/* What a digit is worth, and one more; 0: none of ours. */
+static const uint8_t hex_digits[256] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16};
 
 static bool hex_parse(const char *text, size_t count, uint8_t *ret_bytes)
 {
-    if (strnlen(text, 2 * count + 1) != 2 * count)
-        return false;
     for (size_t i = 0; i < count; i++) {
-        int high = hex_digit(text[2 * i]);
-        int low = hex_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
+        unsigned high = hex_digits[(uint8_t)text[2 * i]];
+        unsigned low = high ? hex_digits[(uint8_t)text[2 * i + 1]] : 0; /* not behind the text's end */
+        if (low == 0)
             return false;
-        ret_bytes[i] = (uint8_t)(high << 4 | low);
+        ret_bytes[i] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
-    return true;
+    return text[2 * count] == '\0';
 }
 
 pf_sha256 pf_sha256_of(const void *bytes, size_t length)

@@ -1,5 +1,6 @@
 /*
- * Identities: UUIDv7 by RFC 9562, text forms by libuuid (see platform/ids.h).
+ * Identities: UUIDv7 by RFC 9562, text forms by libuuid (see platform/ids.h). Reading one is done here: records hold
+ * many.
  */
 #include "platform/ids.h"
 #include "platform/clock.h"
@@ -18,15 +19,39 @@ pf_id pf_id_new(void)
     return id;
 }
 
+/* Hyphens stand before these bytes. */
+static bool is_group(unsigned byte)
+{
+    return byte == 4 || byte == 6 || byte == 8 || byte == 10;
+}
+
 void pf_id_text(const pf_id *id, char ret_text[PF_ID_TEXT])
 {
     uuid_unparse_lower(id->bytes, ret_text);
 }
 
+/* 16: no digit. */
+static unsigned digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    unsigned letter = (unsigned)(uint8_t)c | 0x20;
+    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : 16;
+}
+
 bool pf_id_parse(const char *text, pf_id *ret_id)
 {
     pf_id id;
-    if (strnlen(text, PF_ID_TEXT) != PF_ID_TEXT - 1 || uuid_parse(text, id.bytes) != 0)
+    for (unsigned i = 0; i < sizeof id.bytes; i++) {
+        if (is_group(i) && *text++ != '-')
+            return false;
+        unsigned high = digit_of(text[0]), low = high < 16 ? digit_of(text[1]) : 16; /* not behind the text's end */
+        if (low == 16)
+            return false;
+        id.bytes[i] = (uint8_t)(high << 4 | low);
+        text += 2;
+    }
+    if (*text != '\0')
         return false;
     *ret_id = id;
     return true;

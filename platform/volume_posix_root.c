@@ -232,15 +232,12 @@ sluice_status pf_posix_sync_name(pf_volume *base, sluice_error *err)
 sluice_status pf_posix_check_identity(pf_volume *base, sluice_error *err)
 {
     pf_posix_volume *volume = pf_posix_of(base);
-    struct stat st;
-    bool same;
-    int fd = pf_posix_openat2(AT_FDCWD, volume->path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+    struct stat st; /* whatever lies on the way to the name: it leads to this very folder, or not */
+    int result = fstatat(AT_FDCWD, volume->path, &st, AT_SYMLINK_NOFOLLOW);
 
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+    if (result != 0 && errno == ENOMEM)
         return pf_fail_errno(err, errno, "examining the graph's folder");
-    same = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == volume->device && st.st_ino == volume->inode;
-    if (fd >= 0)
-        (void)close(fd);
+    bool same = result == 0 && st.st_dev == volume->device && st.st_ino == volume->inode;
     return same ? SLUICE_OK : pf_fail(err, SLUICE_FENCED, "the graph's folder was moved or replaced");
 }
 

@@ -81,6 +81,7 @@ typedef enum st_kept_kind {
     ST_KEPT_READERS, /* store/read/kept_readers.c */
     ST_KEPT_BOARD,   /* coord/board.c */
     ST_KEPT_FILES,   /* coord/kept_files.c */
+    ST_KEPT_PINS,    /* store/read/snapshot.c */
     ST_KEPT_KINDS
 } st_kept_kind;
 st_kept *st_graph_kept(st_graph *graph, st_kept_kind kind);

@@ -4,7 +4,8 @@
  * The pin is a shared lock on the generation's byte of branches/<incarnation>/pins, on a descriptor of the snapshot's
  * own, so that two snapshots of one process are two pins (OD-029). Collection takes a byte alone, by try, before it
  * lets a generation go. When it was faster, the snapshot is opened again from CURRENT. The pin is advisory: where there
- * is no pin file, or none can be opened, reading goes on without.
+ * is no pin file, or none can be opened, reading goes on without. The handle keeps the descriptor of the last pin that
+ * was let go of, for the next one: no lock is held by it meanwhile.
  */
 #include "platform/check.h"
 #include "platform/clock.h"
@@ -33,17 +34,62 @@ static bool pins_are_off(void)
 #endif
 }
 
+typedef struct kept_pins {
+    pf_file *file; /* NULL: none, or in use */
+    uint64_t incarnation;
+} kept_pins;
+
+static void release_pins(void *data)
+{
+    kept_pins *kept = data;
+    (void)pf_close(kept->file, NULL); /* nothing is written through it */
+    free(kept);
+}
+
+/* NULL without memory: then nothing is kept. */
+static kept_pins *pins_of(st_graph *graph)
+{
+    st_kept *kept = st_graph_kept(graph, ST_KEPT_PINS);
+    if (!kept->data) {
+        kept->data = calloc(1, sizeof(kept_pins));
+        kept->release = release_pins;
+    }
+    return kept->data;
+}
+
+/* Taking the lock tells whether a kept file is still the one of that name. */
+static sluice_status open_pins(st_snapshot *snapshot, sluice_error *err)
+{
+    char folder[64], path[96];
+    kept_pins *kept = pins_of(snapshot->graph);
+    if (kept && kept->file && kept->incarnation == snapshot->view->incarnation) {
+        snapshot->pins = kept->file;
+        kept->file = NULL;
+        return SLUICE_OK;
+    }
+    st_branch_folder(snapshot->view->incarnation, folder);
+    (void)snprintf(path, sizeof(path), "%s/pins", folder);
+    return pf_open(st_graph_volume(snapshot->graph), path, PF_READ, &snapshot->pins, err);
+}
+
+static void close_pins(st_snapshot *snapshot)
+{
+    kept_pins *kept = pins_of(snapshot->graph);
+    if (kept && !kept->file && pf_unlock(snapshot->pins, snapshot->view->generation, 1, NULL) == SLUICE_OK)
+        *kept = (kept_pins){snapshot->pins, snapshot->view->incarnation};
+    else
+        (void)pf_close(snapshot->pins, NULL); /* the kernel lets go of the lock */
+    snapshot->pins = NULL;
+}
+
 /* *ret_late: collection has the generation. */
 static sluice_status pin(st_snapshot *snapshot, bool *ret_late, sluice_error *err)
 {
-    char folder[64], path[96];
     sluice_error probe = {0};
     *ret_late = false;
     if (pins_are_off())
         return SLUICE_OK;
-    st_branch_folder(snapshot->view->incarnation, folder);
-    (void)snprintf(path, sizeof(path), "%s/pins", folder);
-    sluice_status status = pf_open(st_graph_volume(snapshot->graph), path, PF_READ, &snapshot->pins, &probe);
+    sluice_status status = open_pins(snapshot, &probe);
     if (status == SLUICE_NOT_FOUND || status == SLUICE_PERMISSION)
         return SLUICE_OK;
     if (status != SLUICE_OK)
@@ -75,13 +121,13 @@ static sluice_status still_there(st_snapshot *snapshot, bool *ret_there, sluice_
 
 static void unpin(st_snapshot *snapshot)
 {
+    if (snapshot->pins)
+        close_pins(snapshot);
     if (snapshot->recast)
         free(snapshot->view);
     else
         st_view_free(snapshot->view);
     snapshot->view = NULL;
-    (void)pf_close(snapshot->pins, NULL);
-    snapshot->pins = NULL;
 }
 
 static sluice_status open_in(st_snapshot *snapshot, uint64_t incarnation, const char *at, bool *ret_done,

@@ -175,8 +175,9 @@ static bool leaves_fragments(const generation_build *build, st_edit_reader *read
 
 /* Folds go last: the state between two commits is computed without them. */
 static sluice_status apply_folds(generation_build *build, st_edit_reader *reader, st_delta *const *deltas,
-                                 const st_delta *delta, sluice_error *err)
+                                 st_delta *delta, sluice_error *err)
 {
+    delta->folded = 0;
     for (uint32_t i = 0; i < delta->fold_count; i++) {
         int64_t at = st_entries_find(&build->entries, delta->folds[i].table);
         if (at < 0 || !st_fold_applies(&delta->folds[i], &build->entries.items[at]) ||
@@ -184,6 +185,7 @@ static sluice_status apply_folds(generation_build *build, st_edit_reader *reader
             continue;
         PF_TRY(st_fold_apply(&delta->folds[i], &build->entries.items[at], err));
         PF_TRY(note_changed(build, delta->folds[i].table, err));
+        delta->folded++;
     }
     return SLUICE_OK;
 }

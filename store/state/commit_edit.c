@@ -85,7 +85,7 @@ sluice_status st_commit_edit_read(st_graph *graph, const st_record *record, cons
 #define KEPT_RECORDS 160u            /* of a handle: more than edits stand unfolded behind a list */
 #define KEPT_BYTES   ((size_t)65536) /* of one record at most */
 
-static void forget(st_edit_record *read)
+void st_record_forget(st_edit_record *read)
 {
     for (uint32_t i = 0; read->changes && i < read->generation.commit_count; i++)
         if (read->has_changes[i])
@@ -102,7 +102,7 @@ static void release_kept(void *data)
 {
     st_edit_record *kept = data;
     for (uint32_t i = 0; i <= KEPT_RECORDS; i++)
-        forget(&kept[i]);
+        st_record_forget(&kept[i]);
     free(kept);
 }
 
@@ -134,7 +134,7 @@ static bool is_it(const st_edit_record *read, const st_edit_place *place)
 
 void st_edit_reader_close(st_edit_reader *reader)
 {
-    forget(&reader->own);
+    st_record_forget(&reader->own);
 }
 
 /* Moves what was read to where it is kept, when it is small. */
@@ -142,7 +142,7 @@ static st_edit_record *keep(st_edit_record *read, st_edit_record *kept)
 {
     if (read->record.manifest_length + read->record.attachments_length > KEPT_BYTES)
         return read;
-    forget(kept);
+    st_record_forget(kept);
     *kept = *read;
     *read = (st_edit_record){0};
     return kept;
@@ -154,7 +154,7 @@ void st_record_built(st_graph *graph, st_generation *generation, st_attachments 
     if (!all)
         return;
     st_edit_record *built = &all[KEPT_RECORDS];
-    forget(built);
+    st_record_forget(built);
     if (bytes->length > KEPT_BYTES / 2) /* its manifest is not longer than that for long */
         return;
     built->record.storage =
@@ -181,12 +181,12 @@ void st_record_published(st_graph *graph, uint64_t incarnation, uint64_t number,
         return;
     st_edit_record *built = &all[KEPT_RECORDS], *place = &all[(incarnation + number) % KEPT_RECORDS];
     if (number > 0 && built->number == number && built->incarnation == incarnation) {
-        forget(place);
+        st_record_forget(place);
         *place = *built;
         place->record.own = *digest;
         *built = (st_edit_record){0};
     }
-    forget(built);
+    st_record_forget(built);
 }
 
 const st_generation *st_record_kept(st_graph *graph, st_log *log, uint64_t number)
@@ -202,6 +202,27 @@ const st_generation *st_record_kept(st_graph *graph, st_log *log, uint64_t numbe
     return &kept->generation;
 }
 
+sluice_status st_record_fetch(st_graph *graph, st_log *log, uint64_t number, st_edit_record *own,
+                              const st_edit_record **ret_read, sluice_error *err)
+{
+    st_edit_place place = {.incarnation = st_log_incarnation(log), .generation = number};
+    const pf_sha256 *digest = st_log_active_digest(log, number);
+    st_edit_record *kept = NULL;
+    *ret_read = NULL;
+    PF_TRY(place_of(graph, &place, &kept, err));
+    if (digest && is_it(kept, &place) && kept->record.manifest && pf_sha256_equal(digest, &kept->record.own)) {
+        *ret_read = kept;
+        return SLUICE_OK; /* of one that was built here the manifest is not kept, nor where it stands */
+    }
+    st_record_forget(own);
+    PF_TRY(st_log_read(log, number, &own->record, err));
+    PF_TRY(st_manifest_decode(&own->record, &own->generation, &own->attachments, err));
+    own->incarnation = place.incarnation;
+    own->number = number;
+    *ret_read = digest ? keep(own, kept) : own;
+    return SLUICE_OK;
+}
+
 /* What a whole record says never changes: a kept one is as good as read again. *ret_read is good until the next call.
  */
 static sluice_status open_place(st_edit_reader *reader, const st_edit_place *place, const st_edit_record **ret_read,
@@ -213,7 +234,7 @@ static sluice_status open_place(st_edit_reader *reader, const st_edit_place *pla
     *ret_read = is_it(kept, place) ? kept : &reader->own;
     if (is_it(*ret_read, place))
         return SLUICE_OK;
-    forget(&reader->own);
+    st_record_forget(&reader->own);
     PF_TRY(st_graph_log(reader->graph, place->incarnation, &log, err));
     PF_TRY(st_log_read(log, place->generation, &reader->own.record, err));
     PF_TRY(st_manifest_decode(&reader->own.record, &reader->own.generation, &reader->own.attachments, err));
@@ -400,7 +421,7 @@ sluice_status st_judged_edit(st_graph *graph, const st_judged *judged, uint32_t 
 void st_judged_close(st_judged *judged)
 {
     if (judged->own_)
-        forget(judged->own_);
+        st_record_forget(judged->own_);
     free(judged->own_);
     *judged = (st_judged){0};
 }

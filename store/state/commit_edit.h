@@ -36,5 +36,10 @@ void st_record_published(st_graph *graph, uint64_t incarnation, uint64_t number,
 /* What is kept of the generation that stands under this number in the log; NULL: nothing. Good until the next one is
  * read. */
 const st_generation *st_record_kept(st_graph *graph, st_log *log, uint64_t number);
+/* A generation of the log with its whole record, from what is kept, or read and then kept; `own`, forgotten before,
+ * holds one that is too large for that. *ret_read is good until the next one is read. */
+sluice_status st_record_fetch(st_graph *graph, st_log *log, uint64_t number, st_edit_record *own,
+                              const st_edit_record **ret_read, sluice_error *err);
+void st_record_forget(st_edit_record *own); /* its insides; safe on a zeroed one */
 
 #endif

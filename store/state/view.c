@@ -8,6 +8,7 @@
  */
 #include "platform/check.h"
 #include "store/state/apply.h"
+#include "store/state/commit_edit.h"
 #include "store/state/head.h"
 #include "store/state/manifest.h"
 #include "store/state/page.h"
@@ -57,9 +58,8 @@ static sluice_status hand_on(const sluice_error *from, sluice_error *err)
 typedef struct page_source {
     st_graph *graph;
     st_log *log;
-    uint64_t incarnation, generation; /* of `record`; 0: none */
-    st_record record;
-    st_attachments attachments;
+    const st_edit_record *read; /* NULL: none */
+    st_edit_record own;         /* it is here, or kept with the graph */
     uint64_t state; /* the generation whose state is read: its pages lie in records of its segment, in that one's
                      * opening record, or in older records */
     bool behind;    /* its record is gone: the segment that continues it */
@@ -71,10 +71,8 @@ typedef struct page_source {
 
 static void source_forget(page_source *source)
 {
-    st_record_free(&source->record);
-    st_attachments_free(&source->attachments);
-    source->record = (st_record){0};
-    source->incarnation = source->generation = 0;
+    st_record_forget(&source->own);
+    source->read = NULL;
 }
 
 static void source_forget_opening(page_source *source)
@@ -105,18 +103,12 @@ static sluice_status source_open_opening(page_source *source, sluice_error *err)
 static sluice_status source_open(page_source *source, uint64_t incarnation, uint64_t generation, sluice_error *err)
 {
     st_log *log = source->log;
-    st_generation decoded = {0};
-    if (source->incarnation == incarnation && source->generation == generation)
+    if (source->read && source->read->incarnation == incarnation && source->read->number == generation)
         return SLUICE_OK;
     source_forget(source);
     if (incarnation != st_log_incarnation(log))
         PF_TRY(st_graph_log(source->graph, incarnation, &log, err));
-    PF_TRY(st_log_read(log, generation, &source->record, err));
-    PF_TRY(st_manifest_decode(&source->record, &decoded, &source->attachments, err));
-    st_generation_free(&decoded);
-    source->incarnation = incarnation;
-    source->generation = generation;
-    return SLUICE_OK;
+    return st_record_fetch(source->graph, log, generation, &source->own, &source->read, err);
 }
 
 static bool same_address(const st_state_page *a, const st_state_page *b)
@@ -147,8 +139,9 @@ static sluice_status read_page(page_source *source, st_state_page *page, bool op
     uint32_t before = entries->count;
     sluice_error probe = {.code = SLUICE_NOT_FOUND};
     if (!opening_first && source_open(source, page->incarnation, page->generation, &probe) == SLUICE_OK) {
-        page->segment = source->record.segment;
-        PF_TRY(st_attachment_get(&source->record, &source->attachments, page->attachment, &bytes, &length, err));
+        page->segment = source->read->record.segment;
+        PF_TRY(st_attachment_get(&source->read->record, &source->read->attachments, page->attachment, &bytes, &length,
+                                 err));
     } else if (probe.code == SLUICE_NOT_FOUND) {
         PF_TRY(find_in_opening(source, page, &bytes, &length, err));
     } else {
@@ -179,8 +172,15 @@ static sluice_status read_pages(page_source *source, st_view *view, bool opening
 
 /* ---- the state after a whole generation ---- */
 
-static void take_generation(st_view *view, st_generation *generation, const st_record *record)
+static sluice_status take_generation(st_view *view, const st_generation *generation, const st_record *record,
+                                     sluice_error *err)
 {
+    view->pages = calloc((size_t)generation->page_count + 1, sizeof(*view->pages));
+    view->skips = calloc((size_t)generation->skip_count + 1, sizeof(*view->skips));
+    if (!view->pages || !view->skips)
+        return pf_fail_memory(err);
+    memcpy(view->pages, generation->pages, generation->page_count * sizeof(*view->pages));
+    memcpy(view->skips, generation->skips, generation->skip_count * sizeof(*view->skips));
     view->generation = generation->number;
     view->index = generation->commit_count > 0 ? generation->commit_count - 1 : 0;
     view->digest = record->own;
@@ -189,13 +189,10 @@ static void take_generation(st_view *view, st_generation *generation, const st_r
     view->head_time_us = generation->head_time_us;
     view->row_block = generation->row_block;
     view->next_row = generation->next_row;
-    view->pages = generation->pages;
     view->page_count = generation->page_count;
-    view->skips = generation->skips;
     view->skip_count = generation->skip_count;
     view->merge = st_generation_merges(generation) ? generation->number : generation->merge;
-    generation->pages = NULL;
-    generation->skips = NULL;
+    return SLUICE_OK;
 }
 
 static void take_opening(st_view *view, st_opening *opening, const st_record *record)
@@ -232,29 +229,21 @@ static sluice_status load_from_opening(page_source *source, st_view *view, uint6
 /* Fills everything but the schema. */
 static sluice_status load_state(page_source *source, st_view *view, uint64_t number, sluice_error *err)
 {
-    st_generation generation = {0};
     view->incarnation = st_log_incarnation(source->log);
     source_forget(source);
     source_forget_opening(source);
     source->state = number;
     source->behind = false;
     sluice_error probe = {0};
-    sluice_status status = st_log_read(source->log, number, &source->record, &probe);
+    sluice_status status = st_record_fetch(source->graph, source->log, number, &source->own, &source->read, &probe);
     if (status == SLUICE_NOT_FOUND)
         return load_from_opening(source, view, number, err);
     if (status != SLUICE_OK)
         return hand_on(&probe, err);
-    PF_TRY(st_manifest_decode(&source->record, &generation, &source->attachments, err));
-    source->incarnation = view->incarnation;
-    source->generation = number;
-    if (generation.incarnation == view->incarnation) {
-        take_generation(view, &generation, &source->record);
-        status = read_pages(source, view, false, err);
-    } else {
-        status = pf_fail(err, SLUICE_CORRUPT, "generation %llu is of another branch", (unsigned long long)number);
-    }
-    st_generation_free(&generation);
-    return status;
+    if (source->read->generation.incarnation != view->incarnation)
+        return pf_fail(err, SLUICE_CORRUPT, "generation %llu is of another branch", (unsigned long long)number);
+    PF_TRY(take_generation(view, &source->read->generation, &source->read->record, err));
+    return read_pages(source, view, false, err);
 }
 
 /* ---- the state between two commits of a generation ---- */

@@ -411,8 +411,8 @@ static int run_without_descriptors(void *context)
         pf_list(volume, "inner", ignore_entry, NULL, &e) != SLUICE_RESOURCE_LIMIT ||
         pf_stat_path(volume, "inner", &st, &e) != SLUICE_RESOURCE_LIMIT)
         return 5;
-    /* want of descriptors is no sign of a moved folder */
-    if (pf_volume_check_identity(volume, &e) != SLUICE_RESOURCE_LIMIT)
+    /* want of descriptors is no sign of a moved folder: none is needed to look */
+    if (pf_volume_check_identity(volume, &e) != SLUICE_OK)
         return 6;
     /* and what is open goes on, locked and known to be the file that it was */
     if (pf_lock(file, 0, 1, PF_LOCK_EXCLUSIVE, PF_AT_ONCE, &e) != SLUICE_OK ||
