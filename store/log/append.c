@@ -42,7 +42,9 @@ static void note_failure(st_log *log, sluice_status status)
 
 sluice_status st_log_advance_mark(st_log *log, bool sync, sluice_error *err)
 {
-    st_mark mark = {.number = st_segment_end_number(&log->active), .segment = log->active.number};
+    st_mark mark = {.number = st_segment_end_number(&log->active),
+                    .segment = log->active.number,
+                    .place = st_segment_place(&log->active)};
     PF_ASSERT(mark.number >= log->mark.number && mark.segment >= log->mark.segment);
     PF_TRY(st_mark_write(log->volume, log->folder, &log->mark_file, &mark, err));
     log->mark = mark;

@@ -212,6 +212,7 @@ static sluice_status copy_segments(st_log *log, pf_volume *to, const char *folde
     size_t count = 0;
     sluice_status status = SLUICE_OK;
 
+    PF_TRY(st_segment_index_back(&log->active, st_segment_first(&log->active), err));
     PF_TRY(st_log_stops(log, &stops, &count, err));
     if (count > 0)
         status = make_lineage_folder(to, folder, err);

@@ -5,6 +5,7 @@
  * sector.c   a checksummed sector, the form of CURRENT, the mark and the suspect file's head
  * opening.c  what the log itself says in an opening record
  * segment.c  one segment: made, read, followed to its end, indexed
+ * from_mark.c  opening a segment for reading from the mark on
  * current.c  the file CURRENT
  * mark.c     the file acknowledged
  * suspect.c  the file suspect; healing
@@ -85,16 +86,18 @@ typedef struct st_segment {
     uint8_t salt[16];
     pf_sha256 opening; /* digest of the opening record */
     uint64_t opening_size;
-    uint64_t base;         /* the generation that the opening record continues */
-    pf_sha256 base_digest; /* its digest */
-    bool repeats;          /* the first record is generation `base` once more */
-    uint64_t oldest;       /* the first generation of the log that could still be read when this segment was opened */
-    st_earlier *earlier;   /* ascending */
+    uint64_t opening_check; /* XXH3-64 of its manifest; 0 in a lineage */
+    uint64_t base;          /* the generation that the opening record continues */
+    pf_sha256 base_digest;  /* its digest */
+    bool repeats;           /* the first record is generation `base` once more */
+    uint64_t oldest;        /* the first generation of the log that could still be read when this segment was opened */
+    st_earlier *earlier;    /* ascending */
     uint32_t earlier_count;
-    st_entry *entries;
+    st_entry *entries; /* without gaps up to the end; of a segment opened from the mark on, not from the first */
     size_t entry_count, entry_capacity;
-    uint64_t end; /* offset behind the last whole record */
-    bool capped;  /* it is followed up to generation `cap` and no further, whatever stands there */
+    pf_sha256 before; /* then: the parent of the first entry */
+    uint64_t end;     /* offset behind the last whole record */
+    bool capped;      /* it is followed up to generation `cap` and no further, whatever stands there */
     uint64_t cap;
 } st_segment;
 
@@ -127,6 +130,13 @@ typedef struct st_segment_plan { /* a segment to be made */
 
 typedef enum st_source { ST_FROM_CACHE, ST_FROM_MEDIUM } st_source;
 
+sluice_status st_segment_corrupt(const st_segment *segment, const char *what, sluice_error *err);
+/* Room for records, aligned so that their attachments are aligned too. */
+sluice_status st_segment_allocate(uint64_t size, uint8_t **ret_bytes, sluice_error *err);
+sluice_status st_segment_open_file(pf_volume *volume, const char *folder, pf_access access, st_segment *segment,
+                                   sluice_error *err);
+/* Takes over what the opening record in `bytes` says, whose head and manifest are right. */
+sluice_status st_segment_take_manifest(st_segment *segment, const st_head *head, uint8_t *bytes, sluice_error *err);
 void st_segment_path(const char *folder, uint64_t number, char ret_path[128]);
 /* Makes the segment's file, whole and synced, its name too. An orphan of that number is removed first. */
 sluice_status st_segment_make(pf_volume *volume, const char *folder, const st_segment_plan *plan,
@@ -207,9 +217,16 @@ sluice_status st_current_write(pf_file *file, const st_current *current, sluice_
 
 /* ---- mark.c ---- */
 
+typedef struct st_mark_place { /* where it stands, for who only reads; zeros: it is not said */
+    uint64_t offset;           /* of the generation's record */
+    uint64_t opening_check;    /* XXH3-64 of the manifest of the segment's opening record */
+    uint8_t own[16];           /* the first half of the record's digest */
+} st_mark_place;
+
 typedef struct st_mark {
     uint64_t number;  /* highest acknowledged generation */
     uint64_t segment; /* the segment in which that was said: CURRENT named it durably */
+    st_mark_place place;
 } st_mark;
 sluice_status st_mark_make(pf_volume *volume, const char *folder, const st_mark *mark, sluice_error *err);
 /* A mark that is missing or torn reads as zero. *file is opened when it is not yet. */
@@ -218,6 +235,20 @@ sluice_status st_mark_read(pf_volume *volume, const char *folder, pf_access acce
 /* Writes it without a sync; a missing file is made. */
 sluice_status st_mark_write(pf_volume *volume, const char *folder, pf_file **file, const st_mark *mark,
                             sluice_error *err);
+
+/* ---- from_mark.c ---- */
+
+/* Where the newest record stands. */
+st_mark_place st_segment_place(const st_segment *segment);
+/* Opens the mark's segment for reading, from the mark on; *ret_opened false: something does not fit, and it is to be
+ * opened whole. */
+sluice_status st_segment_open_from(pf_volume *volume, const char *folder, const st_mark *mark, uint64_t incarnation,
+                                   const pf_sha256 *opening, st_segment *ret_segment, bool *ret_opened,
+                                   sluice_error *err);
+/* Is the generation in it, and not indexed yet? */
+bool st_segment_lacks(const st_segment *segment, uint64_t number);
+/* Indexes backwards until generation `number`. */
+sluice_status st_segment_index_back(st_segment *segment, uint64_t number, sluice_error *err);
 
 /* ---- the log ---- */
 

@@ -47,6 +47,13 @@ static sluice_status open_named(st_log *log, st_segment *ret_segment, sluice_err
                                   log->until.number, log->access, ret_segment, &local);
         return status == SLUICE_OK ? status : missing_is_corrupt(log, log->until.segment, status, &local, err);
     }
+    if (log->access == PF_READ && log->mark.segment == log->current.segment) {
+        bool opened = false;
+        if (st_segment_open_from(log->volume, log->folder, &log->mark, log->incarnation, &log->current.opening,
+                                 ret_segment, &opened, NULL) == SLUICE_OK &&
+            opened)
+            return SLUICE_OK;
+    }
     for (;;) {
         sluice_status status = st_segment_open(log->volume, log->folder, log->current.segment, log->incarnation,
                                                &log->current.opening, log->access, ST_FROM_CACHE, ret_segment, &local);
@@ -60,7 +67,7 @@ static sluice_status open_named(st_log *log, st_segment *ret_segment, sluice_err
 }
 
 /* The chain that we know goes on in `next`: it does not begin behind us in another way. */
-static bool continues_ours(const st_log *log, const st_segment *next)
+static bool continues_ours(const st_log *log, st_segment *next)
 {
     uint64_t number = st_segment_end_number(&log->active);
     const pf_sha256 *digest = st_segment_end_digest(&log->active);
@@ -68,6 +75,8 @@ static bool continues_ours(const st_log *log, const st_segment *next)
         return pf_sha256_equal(&next->base_digest, digest);
     if (next->base > number) /* generations came in between, in segments that we did not see */
         return true;
+    if (st_segment_index_back(next, number, NULL) != SLUICE_OK)
+        return false;
     const st_entry *entry = st_segment_find(next, number);
     return entry && pf_sha256_equal(&entry->own, digest);
 }
@@ -201,8 +210,10 @@ uint64_t st_log_incarnation(const st_log *log)
     return log->incarnation;
 }
 
-const pf_sha256 *st_log_active_digest(const st_log *log, uint64_t number)
+const pf_sha256 *st_log_active_digest(st_log *log, uint64_t number)
 {
+    if (st_segment_index_back(&log->active, number, NULL) != SLUICE_OK)
+        return NULL;
     const st_entry *entry = st_segment_find(&log->active, number);
     return entry ? &entry->own : NULL;
 }
@@ -251,6 +262,7 @@ static sluice_status open_earlier(st_log *log, const st_segment *from, uint32_t 
         segment = log->old[k];
         memmove(log->old + 1, log->old, k * sizeof(log->old[0]));
         log->old[0] = segment;
+        PF_TRY(st_segment_index_back(&log->old[0], st_segment_first(&log->old[0]), err));
         *ret_segment = &log->old[0];
         return SLUICE_OK;
     }
@@ -284,6 +296,7 @@ static sluice_status find_entry(st_log *log, uint64_t number, const st_segment *
     const st_segment *segment = &log->active;
     if (number > st_segment_end_number(segment)) /* named by what another process made since this handle looked */
         PF_TRY(st_log_refresh(log, err));
+    PF_TRY(st_segment_index_back(&log->active, number, err));
     const st_entry *entry = st_segment_find(segment, number);
 
     if (!entry && (number > segment->base || number < segment->oldest))

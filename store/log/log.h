@@ -87,7 +87,7 @@ sluice_status st_log_read_opening(st_log *log, st_record *ret_record, sluice_err
 sluice_status st_log_read_opening_of(st_log *log, uint64_t number, bool behind, st_record *ret_record,
                                      sluice_error *err);
 /* The digest of a generation of the active segment, as last refreshed; NULL: it is none of these. */
-const pf_sha256 *st_log_active_digest(const st_log *log, uint64_t number);
+const pf_sha256 *st_log_active_digest(st_log *log, uint64_t number);
 /* The first generation number that can still be read. */
 uint64_t st_log_first(const st_log *log);
 

@@ -4,7 +4,8 @@
  * returned.
  *
  * It elects nothing: it only makes a shorter chain, or an older CURRENT, corrupt. It may lag behind after a power loss,
- * and a missing or torn one says nothing and is made again by the next writer. The segment stands in it because a
+ * and a missing or torn one says nothing and is made again by the next writer. It also says where the record stands, so
+ * that who only reads can begin there (from_mark.c). The segment stands in it because a
  * CURRENT that names a newer one may never have been synced: only a mark that names the same segment says that it was.
  */
 #include "store/log/internal.h"
@@ -25,7 +26,10 @@ static void mark_path(const char *folder, char path[128])
 
 static void encode(const st_mark *mark, uint8_t bytes[ST_SECTOR])
 {
-    const st_sector sector = {.first = mark->number, .second = mark->segment};
+    st_sector sector = {.first = mark->number, .second = mark->segment};
+    st_put64(sector.digest.bytes, mark->place.offset);
+    st_put64(sector.digest.bytes + 8, mark->place.opening_check);
+    memcpy(sector.digest.bytes + 16, mark->place.own, sizeof(mark->place.own));
     st_sector_encode(magic, &sector, bytes);
 }
 
@@ -63,7 +67,11 @@ sluice_status st_mark_read(pf_volume *volume, const char *folder, pf_access acce
         PF_TRY(pf_read(*file, 0, bytes, sizeof(bytes), &got, err));
         memset(bytes + got, 0, sizeof(bytes) - got);
         if (st_sector_decode(magic, bytes, &sector) == ST_SECTOR_VALID) {
-            *ret_mark = (st_mark){.number = sector.first, .segment = sector.second};
+            *ret_mark = (st_mark){
+                .number = sector.first,
+                .segment = sector.second,
+                .place = {.offset = st_get64(sector.digest.bytes), .opening_check = st_get64(sector.digest.bytes + 8)}};
+            memcpy(ret_mark->place.own, sector.digest.bytes + 16, sizeof(ret_mark->place.own));
             return SLUICE_OK;
         }
         if (reads > 0 && memcmp(before, bytes, sizeof(bytes)) == 0)

@@ -96,7 +96,7 @@ sluice_status st_segment_note(st_segment *segment, const st_head *head, sluice_e
     return SLUICE_OK;
 }
 
-static sluice_status corrupt(const st_segment *segment, const char *what, sluice_error *err)
+sluice_status st_segment_corrupt(const st_segment *segment, const char *what, sluice_error *err)
 {
     sluice_status status = pf_fail(err, SLUICE_CORRUPT, "log segment %" PRIu64 ": %s", segment->number, what);
     pf_details(err, "{\"incarnation\":\"%" PRIu64 "\",\"segment\":\"%" PRIu64 "\",\"generation\":\"%" PRIu64 "\"}",
@@ -118,7 +118,7 @@ static sluice_status read_at(const st_segment *segment, st_source source, uint64
 }
 
 /* Room for a record, aligned so that its attachments are aligned too. */
-static sluice_status allocate(uint64_t size, uint8_t **ret_bytes, sluice_error *err)
+sluice_status st_segment_allocate(uint64_t size, uint8_t **ret_bytes, sluice_error *err)
 {
     PF_ASSERT(size > 0 && size % ST_RECORD_ALIGN == 0);
     *ret_bytes = aligned_alloc(ST_RECORD_ALIGN, size);
@@ -188,7 +188,7 @@ static sluice_status read_record(st_segment *segment, bool *ret_taken, bool *ret
     if (st_head_decode(block, &head) != ST_HEAD_VALID || st_head_record_size(&head) > left)
         return take_record(segment, block, 0, ret_taken, err);
     uint64_t size = st_head_record_size(&head);
-    PF_TRY(allocate(size, &bytes, err));
+    PF_TRY(st_segment_allocate(size, &bytes, err));
     memcpy(bytes, block, sizeof(block));
     PF_GOTO(status, done,
             read_at(segment, ST_FROM_CACHE, segment->end + sizeof(block), bytes + sizeof(block), size - sizeof(block),
@@ -235,7 +235,7 @@ static sluice_status judge_rest(st_segment *segment, uint8_t *bytes, st_source s
         if (source == ST_FROM_CACHE)
             PF_TRY(advance(segment, &zero, err));
         if (segment->end == before)
-            return corrupt(
+            return st_segment_corrupt(
                 segment, lacking ? "the record that it repeats is damaged" : "a record is damaged, its successor whole",
                 err);
         PF_TRY(read_at(segment, source, segment->end, bytes, segment->size - segment->end, err));
@@ -252,7 +252,7 @@ sluice_status st_segment_follow(st_segment *segment, sluice_error *err)
     if (zero)
         return SLUICE_OK;
     uint64_t left = segment->size - segment->end;
-    PF_TRY(allocate(left, &bytes, err));
+    PF_TRY(st_segment_allocate(left, &bytes, err));
     PF_GOTO(status, done, read_at(segment, ST_FROM_CACHE, segment->end, bytes, left, err));
     PF_GOTO(status, done, judge_rest(segment, bytes, ST_FROM_CACHE, err));
 done:
@@ -262,17 +262,31 @@ done:
 
 /* ---- opening ---- */
 
+sluice_status st_segment_take_manifest(st_segment *segment, const st_head *head, uint8_t *bytes, sluice_error *err)
+{
+    st_record record;
+    size_t line;
+    st_record_view(head, segment->number, 0, bytes, false, &record);
+    PF_TRY(st_opening_line_decode(record.manifest, record.manifest_length, segment, &line, err));
+    memcpy(segment->salt, head->salt, sizeof(segment->salt));
+    segment->opening = head->own;
+    segment->opening_check = pf_xxh64_of(record.manifest, record.manifest_length);
+    segment->base = head->number;
+    segment->base_digest = head->parent;
+    segment->opening_size = st_head_record_size(head);
+    segment->end = segment->opening_size;
+    return SLUICE_OK;
+}
+
 /* Checks the opening record in `bytes` (`length` of them) and takes over what it says. */
 static sluice_status take_opening(st_segment *segment, uint8_t *bytes, uint64_t length, const pf_sha256 *opening,
                                   sluice_error *err)
 {
     st_head head;
-    st_record record;
-    size_t line;
 
     switch (st_head_decode(bytes, &head)) {
     case ST_HEAD_NONE:
-        return corrupt(segment, "its opening record is damaged", err);
+        return st_segment_corrupt(segment, "its opening record is damaged", err);
     case ST_HEAD_NEWER:
         return newer(err);
     case ST_HEAD_VALID:
@@ -280,22 +294,14 @@ static sluice_status take_opening(st_segment *segment, uint8_t *bytes, uint64_t 
     }
     if (head.kind != ST_RECORD_OPENING || head.incarnation != segment->incarnation ||
         !pf_sha256_equal(&head.own, opening))
-        return corrupt(segment, "its opening record is another one", err);
+        return st_segment_corrupt(segment, "its opening record is another one", err);
     if (st_head_record_size(&head) > length || !st_record_body_is_whole(&head, bytes))
-        return corrupt(segment, "its opening record is damaged", err);
-    st_record_view(&head, segment->number, 0, bytes, false, &record);
-    PF_TRY(st_opening_line_decode(record.manifest, record.manifest_length, segment, &line, err));
-    memcpy(segment->salt, head.salt, sizeof(segment->salt));
-    segment->opening = head.own;
-    segment->base = head.number;
-    segment->base_digest = head.parent;
-    segment->opening_size = st_head_record_size(&head);
-    segment->end = segment->opening_size;
-    return SLUICE_OK;
+        return st_segment_corrupt(segment, "its opening record is damaged", err);
+    return st_segment_take_manifest(segment, &head, bytes, err);
 }
 
-static sluice_status open_file(pf_volume *volume, const char *folder, pf_access access, st_segment *segment,
-                               sluice_error *err)
+sluice_status st_segment_open_file(pf_volume *volume, const char *folder, pf_access access, st_segment *segment,
+                                   sluice_error *err)
 {
     char path[128];
     pf_stat stat;
@@ -303,7 +309,7 @@ static sluice_status open_file(pf_volume *volume, const char *folder, pf_access 
     PF_TRY(pf_open(volume, path, access, &segment->file, err));
     PF_TRY(pf_file_stat(segment->file, &stat, err));
     if (stat.size < ST_RECORD_ALIGN || stat.size % ST_RECORD_ALIGN != 0 || stat.size > READ_MAX)
-        return corrupt(segment, "its size is impossible", err);
+        return st_segment_corrupt(segment, "its size is impossible", err);
     segment->size = stat.size;
     return SLUICE_OK;
 }
@@ -316,8 +322,8 @@ static sluice_status open_whole(pf_volume *volume, const char *folder, st_segmen
     bool taken;
     sluice_status status;
 
-    PF_GOTO(status, done, open_file(volume, folder, access, &segment, err));
-    PF_GOTO(status, done, allocate(segment.size, &bytes, err));
+    PF_GOTO(status, done, st_segment_open_file(volume, folder, access, &segment, err));
+    PF_GOTO(status, done, st_segment_allocate(segment.size, &bytes, err));
     PF_GOTO(status, done, read_at(&segment, source, 0, bytes, segment.size, err));
     PF_GOTO(status, done, take_opening(&segment, bytes, segment.size, opening, err));
     do
@@ -357,9 +363,9 @@ static sluice_status read_opening_bytes(st_segment *segment, uint8_t **ret_bytes
     if (state == ST_HEAD_NEWER)
         return newer(err);
     if (state != ST_HEAD_VALID || st_head_record_size(&head) > segment->size)
-        return corrupt(segment, "its opening record is damaged", err);
+        return st_segment_corrupt(segment, "its opening record is damaged", err);
     *ret_size = st_head_record_size(&head);
-    PF_TRY(allocate(*ret_size, ret_bytes, err));
+    PF_TRY(st_segment_allocate(*ret_size, ret_bytes, err));
     return read_at(segment, ST_FROM_CACHE, 0, *ret_bytes, *ret_size, err);
 }
 
@@ -373,7 +379,7 @@ sluice_status st_segment_index(pf_volume *volume, const char *folder, uint64_t n
     st_head head;
     sluice_status status;
 
-    PF_GOTO(status, done, open_file(volume, folder, PF_READ, &segment, err));
+    PF_GOTO(status, done, st_segment_open_file(volume, folder, PF_READ, &segment, err));
     PF_GOTO(status, done, read_opening_bytes(&segment, &bytes, &size, err));
     PF_GOTO(status, done, take_opening(&segment, bytes, size, opening, err));
     while ((st_segment_end_number(&segment) < last ||
@@ -439,13 +445,13 @@ sluice_status st_segment_open_damaged(pf_volume *volume, const char *folder, uin
     PF_GOTO(status, done, pf_file_stat(segment.file, &stat, err));
     segment.size = stat.size - stat.size % ST_RECORD_ALIGN;
     if (segment.size == 0 || segment.size > READ_MAX) {
-        status = corrupt(&segment, "its size is impossible", err);
+        status = st_segment_corrupt(&segment, "its size is impossible", err);
         goto done;
     }
-    PF_GOTO(status, done, allocate(segment.size, &bytes, err));
+    PF_GOTO(status, done, st_segment_allocate(segment.size, &bytes, err));
     PF_GOTO(status, done, read_at(&segment, ST_FROM_CACHE, 0, bytes, segment.size, err));
     if (st_head_decode(bytes, &head) != ST_HEAD_VALID) {
-        status = corrupt(&segment, "its opening record is damaged", err);
+        status = st_segment_corrupt(&segment, "its opening record is damaged", err);
         goto done;
     }
     PF_GOTO(status, done, take_opening(&segment, bytes, segment.size, &head.own, err));
@@ -517,7 +523,7 @@ sluice_status st_segment_check_bytes(const st_segment *segment, uint64_t from, u
     st_entry entry;
     for (uint64_t at = 0; at < length; at += entry.size)
         if (!entry_at(segment, from + at, &entry) || entry.size > length - at || !is_whole_entry(&entry, bytes + at))
-            return corrupt(segment, "a record is damaged", err);
+            return st_segment_corrupt(segment, "a record is damaged", err);
     return SLUICE_OK;
 }
 
@@ -530,7 +536,7 @@ sluice_status st_segment_read_entry(const st_segment *segment, const st_entry *e
 
     if (segment->collected)
         return st_lineage_read_entry(segment, entry, ret_record, err);
-    PF_TRY(allocate(entry->size, &bytes, err));
+    PF_TRY(st_segment_allocate(entry->size, &bytes, err));
     for (int attempt = 0; attempt < 2;
          attempt++) { /* the second time, what a settling writer was writing has arrived */
         PF_GOTO(status, failed, read_at(segment, ST_FROM_CACHE, entry->offset, bytes, entry->size, err));
@@ -540,7 +546,7 @@ sluice_status st_segment_read_entry(const st_segment *segment, const st_entry *e
             return SLUICE_OK;
         }
     }
-    status = corrupt(segment, "a record is damaged", err);
+    status = st_segment_corrupt(segment, "a record is damaged", err);
 failed:
     free(bytes);
     return status;
@@ -575,6 +581,7 @@ static sluice_status encode_start(const st_segment_plan *plan, st_segment *segme
             st_record_encode(&place, manifest.data, manifest.length, plan->attachments->data, plan->attachments->length,
                              &opening, &segment->opening, err));
     segment->opening_size = opening.length;
+    segment->opening_check = pf_xxh64_of(manifest.data, manifest.length);
     PF_GOTO(status, done, pf_buffer_append(bytes, opening.data, opening.length, err));
     if (plan->behind) {
         PF_GOTO(status, done, pf_buffer_append(bytes, plan->behind, plan->behind_size, err));

@@ -35,8 +35,9 @@ static pf_sim_disk *small_log(history *past)
 
 typedef enum verdict { SAME, REFUSED, OLDER } verdict;
 
-/* What a fresh reader says: the end as it was and every record but `skipped` as it was or refused; or a refusal. */
-static verdict read_but(pf_sim_disk *disk, const history *past, uint64_t skipped, unsigned *refused_records)
+/* What a fresh handle says: the end as it was and every record but `skipped` as it was or refused; or a refusal. */
+static verdict read_as(pf_sim_disk *disk, const history *past, pf_access access, uint64_t skipped,
+                       unsigned *refused_records)
 {
     sluice_error err = {0};
     st_log *log;
@@ -44,7 +45,7 @@ static verdict read_but(pf_sim_disk *disk, const history *past, uint64_t skipped
     verdict said = REFUSED;
     pf_volume *volume = crash_actor(disk);
 
-    sluice_status status = st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err);
+    sluice_status status = st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, access, &log, &err);
     if (status == SLUICE_OK) {
         said = st_log_end(log).number == past->acknowledged ? SAME : OLDER;
         for (uint64_t number = 1; number <= past->acknowledged; number++) {
@@ -68,7 +69,7 @@ static verdict read_but(pf_sim_disk *disk, const history *past, uint64_t skipped
 
 static verdict read_again(pf_sim_disk *disk, const history *past, unsigned *refused_records)
 {
-    return read_but(disk, past, 0, refused_records);
+    return read_as(disk, past, PF_READ, 0, refused_records);
 }
 
 typedef struct tally {
@@ -76,8 +77,8 @@ typedef struct tally {
 } tally;
 
 /* Flips every `step`-th byte of [from, to) of a file, one at a time. */
-static tally flip_range(pf_sim_disk *disk, const history *past, const char *path, uint64_t from, uint64_t to,
-                        uint64_t step, uint64_t skipped)
+static tally flip_range_as(pf_sim_disk *disk, const history *past, pf_access access, const char *path, uint64_t from,
+                           uint64_t to, uint64_t step, uint64_t skipped)
 {
     sluice_error err = {0};
     tally sum = {0};
@@ -86,13 +87,19 @@ static tally flip_range(pf_sim_disk *disk, const history *past, const char *path
     for (uint64_t at = from; at < to; at += step) {
         uint8_t mask = (uint8_t)(1u << at % 8);
         ASSERT_OK(pf_sim_flip(disk, full, at, mask, &err));
-        verdict said = read_but(disk, past, skipped, &sum.records);
+        verdict said = read_as(disk, past, access, skipped, &sum.records);
         assert_int_not_equal(said, OLDER);
         sum.same += said == SAME;
         sum.refused += said == REFUSED;
         ASSERT_OK(pf_sim_flip(disk, full, at, mask, &err));
     }
     return sum;
+}
+
+static tally flip_range(pf_sim_disk *disk, const history *past, const char *path, uint64_t from, uint64_t to,
+                        uint64_t step, uint64_t skipped)
+{
+    return flip_range_as(disk, past, PF_READ, path, from, to, step, skipped);
 }
 
 static void a_flipped_byte_of_the_active_segment_is_refused(void **state)
@@ -102,12 +109,65 @@ static void a_flipped_byte_of_the_active_segment_is_refused(void **state)
     pf_sim_disk *disk = small_log(&past);
 
     /* Opening record and the two generations: head, body and padding, byte by byte. */
-    tally sum = flip_range(disk, &past, SEGMENT(2), 0, 4096 + 2 * 8192, STEP, 0);
+    tally sum = flip_range_as(disk, &past, PF_WRITE, SEGMENT(2), 0, 4096 + 2 * 8192, STEP, 0);
     assert_int_equal(sum.same, 0);
     assert_int_equal(sum.refused, FLIPS(4096 + 2 * 8192));
     /* Behind the end anything may stand. */
     sum = flip_range(disk, &past, SEGMENT(2), 4096 + 2 * 8192, 512 * 1024, 4001, 0);
     assert_int_equal(sum.refused, 0);
+    pf_sim_disk_free(disk);
+}
+
+/* Who only reads begins at the mark: he is refused there, by what he goes by of the opening record, and by what he
+ * reads of the rest. */
+static void a_reader_is_refused_at_the_end_and_by_each_record_that_is_damaged(void **state)
+{
+    (void)state;
+    history past;
+    pf_sim_disk *disk = small_log(&past);
+
+    tally sum = flip_range(disk, &past, SEGMENT(2), 4096 + 8192, 4096 + 2 * 8192, 3 * STEP, 0);
+    assert_int_equal(sum.same, 0);
+    sum = flip_range(disk, &past, SEGMENT(2), 4096, 4096 + 8192, 3 * STEP, 0);
+    assert_int_equal(sum.refused, 0);
+    assert_int_equal(sum.records, sum.same);
+    sum = flip_range(disk, &past, SEGMENT(2), 0, 320, STEP, 0); /* head and manifest */
+    assert_int_equal(sum.same, 0);
+    sum = flip_range(disk, &past, SEGMENT(2), 320, 4096, 7 * STEP, 0); /* their end, and what nobody reads every day */
+    assert_int_equal(sum.records, 0);
+    pf_sim_disk_free(disk);
+}
+
+/* Generations behind the mark are found backwards, small ones among ones that are larger than what is read at once. */
+static void a_reader_finds_every_generation_before_the_mark(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned count;
+        size_t attached;
+    } parts[] = {{3, 120000}, {1, 700000}, {12, 100}, {1, 300000}, {2, 90000}, {9, 60000}, {3, 10}, {1, 200000}};
+    sluice_error err = {0};
+    history past;
+    st_log *log;
+    st_record record = {0};
+    pf_sim_disk *disk = small_log(&past);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        unsigned refused = 0;
+        crash_append(disk, &past, parts[i].count, parts[i].attached);
+        assert_int_equal(read_again(disk, &past, &refused), SAME);
+        assert_int_equal(refused, 0);
+        for (uint64_t number = past.acknowledged; number > 0; number--) { /* and one by one, each by a fresh handle */
+            pf_volume *volume = crash_actor(disk);
+            ASSERT_OK(st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err));
+            ASSERT_OK(st_log_read(log, number, &record, &err));
+            assert_true(log_fixture_is(&record, number, past.at[number].flavour, past.at[number].attached));
+            st_record_free(&record);
+            if (number == past.acknowledged / 2)
+                ASSERT_OK(st_log_verify(log, NULL, NULL, &err));
+            st_log_close(log);
+            pf_volume_close(volume);
+        }
+    }
     pf_sim_disk_free(disk);
 }
 
@@ -192,17 +252,31 @@ static void read_bytes(pf_sim_disk *disk, const char *path, uint64_t at, void *b
     pf_volume_close(volume);
 }
 
-static void expect_refused_by_all(pf_sim_disk *disk, const history *past)
+static void expect_writers_refused(pf_sim_disk *disk)
 {
     sluice_error err = {0};
     st_log *log;
-    unsigned records = 0;
-    assert_int_equal(read_again(disk, past, &records), REFUSED);
     uint64_t before = pf_sim_digest(disk);
     pf_volume *volume = crash_actor(disk);
     ASSERT_FAILS(SLUICE_CORRUPT, st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_WRITE, &log, &err));
     pf_volume_close(volume);
     assert_true(pf_sim_digest(disk) == before);
+}
+
+/* A damaged record in the middle: readers are refused that one, writers all. */
+static void expect_one_refused(pf_sim_disk *disk, const history *past)
+{
+    unsigned records = 0;
+    assert_int_equal(read_again(disk, past, &records), SAME);
+    assert_int_equal(records, 1);
+    expect_writers_refused(disk);
+}
+
+static void expect_refused_by_all(pf_sim_disk *disk, const history *past)
+{
+    unsigned records = 0;
+    assert_int_equal(read_again(disk, past, &records), REFUSED);
+    expect_writers_refused(disk);
 }
 
 static void a_zeroed_acknowledged_record_is_corrupt_for_readers_and_writers(void **state)
@@ -213,7 +287,7 @@ static void a_zeroed_acknowledged_record_is_corrupt_for_readers_and_writers(void
         history past;
         pf_sim_disk *disk = small_log(&past);
         overwrite(disk, SEGMENT(2), which == 0 ? 4096 + 8192 : 4096, zeros, sizeof(zeros));
-        expect_refused_by_all(disk, &past);
+        (which == 0 ? expect_refused_by_all : expect_one_refused)(disk, &past);
         pf_sim_disk_free(disk);
     }
 }
@@ -369,7 +443,7 @@ static void a_segment_of_another_log_is_refused(void **state)
     pf_sim_disk_free(disk);
     disk = small_log(&past);
     overwrite(disk, SEGMENT(2), 4096, bytes + 4096, 8192);
-    expect_refused_by_all(disk, &past);
+    expect_one_refused(disk, &past);
     pf_sim_disk_free(other);
     pf_sim_disk_free(disk);
 }
@@ -380,6 +454,8 @@ int main(int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flipped_byte_of_the_active_segment_is_refused),
+        cmocka_unit_test(a_reader_is_refused_at_the_end_and_by_each_record_that_is_damaged),
+        cmocka_unit_test(a_reader_finds_every_generation_before_the_mark),
         cmocka_unit_test(a_flipped_byte_of_an_earlier_segment_is_found_when_it_is_read),
         cmocka_unit_test(a_flipped_byte_of_current_is_refused),
         cmocka_unit_test(a_flipped_byte_of_the_mark_changes_no_answer),
