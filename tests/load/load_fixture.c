@@ -252,3 +252,33 @@ void load_fixture_expect_clean(load_fixture *fixture)
     st_graph_close(graph);
     assert_int_equal(load_fixture_files(fixture, "attempts"), 0);
 }
+
+void load_fixture_copy(const load_fixture *base, uint64_t seed, load_fixture *ret_copy)
+{
+    sluice_error err;
+    *ret_copy = (load_fixture){.folder = base->folder};
+    ASSERT_OK(pf_sim_disk_clone(base->disk, seed, &ret_copy->disk, &err));
+    ret_copy->graph = load_fixture_open(ret_copy);
+}
+
+void load_fixture_copy_free(load_fixture *copy)
+{
+    st_graph_close(copy->graph);
+    pf_sim_disk_free(copy->disk);
+}
+
+void load_fixture_run_rival(void *context)
+{
+    load_rival *rival = context;
+    co_load_result result;
+    sluice_error err;
+    st_graph *graph = load_fixture_open(rival->f);
+
+    rival->ran = true;
+    rival->status = load_fixture_try(rival->f, graph, rival->inputs, rival->options, &result, &err);
+    if (rival->status == SLUICE_OK) {
+        rival->generation = result.receipt.generation;
+        co_load_result_free(&result);
+    }
+    st_graph_close(graph);
+}

@@ -39,4 +39,19 @@ uint64_t load_fixture_files(load_fixture *fixture, const char *folder);
 void load_fixture_expect_clean(load_fixture *fixture);
 uint64_t load_fixture_generation(load_fixture *fixture);
 
+/* The same graph on a copy of the disk, whose chances `seed` gives; the folder of inputs is the first one's. */
+void load_fixture_copy(const load_fixture *base, uint64_t seed, load_fixture *ret_copy);
+void load_fixture_copy_free(load_fixture *copy);
+
+/* A load by another process in the middle of one: pf_sim_interrupt_at(volume, call, load_fixture_run_rival, &rival). */
+typedef struct load_rival {
+    load_fixture *f;
+    const char *inputs;
+    const co_load_options *options;
+    bool ran;
+    sluice_status status;
+    uint64_t generation; /* of its commit, when it made one */
+} load_rival;
+void load_fixture_run_rival(void *context);
+
 #endif

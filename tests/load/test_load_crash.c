@@ -37,21 +37,6 @@ static void make_base(load_fixture *f)
     assert_int_not_equal(load_fixture_load(f, "P=old.csv"), 0);
 }
 
-/* The same graph on a copy of the disk. */
-static void make_copy(const load_fixture *base, uint64_t seed, load_fixture *ret_copy)
-{
-    sluice_error err;
-    *ret_copy = (load_fixture){.folder = base->folder};
-    ASSERT_OK(pf_sim_disk_clone(base->disk, seed, &ret_copy->disk, &err));
-    ret_copy->graph = load_fixture_open(ret_copy);
-}
-
-static void free_copy(load_fixture *copy)
-{
-    st_graph_close(copy->graph);
-    pf_sim_disk_free(copy->disk);
-}
-
 /* "old" or "new"; anything else fails. */
 static bool is_new(load_fixture *f)
 {
@@ -111,7 +96,7 @@ static bool crash_at(const load_fixture *base, uint64_t k, const fate *how, uint
     co_load_result result;
     sluice_error err;
 
-    make_copy(base, seed, &f);
+    load_fixture_copy(base, seed, &f);
     pf_volume *volume = st_graph_volume(f.graph);
     pf_sim_crash_at(volume, k, how->before, how->fate, how->loss);
     sluice_status status = load_fixture_try(&f, f.graph, "P=p.csv Q=q.csv K=k.csv", NULL, &result, &err);
@@ -121,7 +106,7 @@ static bool crash_at(const load_fixture *base, uint64_t k, const fate *how, uint
     pf_sim_kill(volume);
     st_graph_close(f.graph);
     settle(&f, status == SLUICE_OK);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return dead;
 }
 
@@ -151,7 +136,7 @@ static uint64_t fail_at(const load_fixture *base, uint64_t k, int number)
     co_load_result result;
     sluice_error err;
 
-    make_copy(base, k, &f);
+    load_fixture_copy(base, k, &f);
     pf_volume *volume = st_graph_volume(f.graph);
     uint64_t calls = pf_sim_calls(volume);
     pf_sim_fail_at(volume, k, number, 1);
@@ -163,7 +148,7 @@ static uint64_t fail_at(const load_fixture *base, uint64_t k, int number)
         assert_int_equal(is_new(&f), err.committed == SLUICE_TRUE);
     st_graph_close(f.graph);
     settle(&f, status == SLUICE_OK);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return calls;
 }
 
@@ -188,42 +173,21 @@ static void a_call_that_fails_leaves_the_old_state_or_the_new(void **state)
 
 /* ---- another writer in between ---- */
 
-typedef struct other {
-    load_fixture *f;
-    const char *inputs;
-    bool ran;
-    sluice_status status;
-} other;
-
-static void run_other(void *context)
-{
-    other *o = context;
-    co_load_result result;
-    sluice_error err;
-    st_graph *graph = load_fixture_open(o->f);
-
-    o->ran = true;
-    o->status = load_fixture_try(o->f, graph, o->inputs, NULL, &result, &err);
-    if (o->status == SLUICE_OK)
-        co_load_result_free(&result);
-    st_graph_close(graph);
-}
-
 static bool meet_at(const load_fixture *base, uint64_t k, const char *inputs, bool conflicts)
 {
     load_fixture f;
     co_load_result result;
     sluice_error err;
 
-    make_copy(base, k, &f);
-    other o = {.f = &f, .inputs = inputs};
-    pf_sim_interrupt_at(st_graph_volume(f.graph), k, run_other, &o);
+    load_fixture_copy(base, k, &f);
+    load_rival o = {.f = &f, .inputs = inputs};
+    pf_sim_interrupt_at(st_graph_volume(f.graph), k, load_fixture_run_rival, &o);
     sluice_status status = load_fixture_try(&f, f.graph, "P=p.csv Q=q.csv K=k.csv", NULL, &result, &err);
     if (status == SLUICE_OK)
         co_load_result_free(&result);
     pf_sim_interrupt_at(st_graph_volume(f.graph), 0, NULL, NULL);
     if (!o.ran) {
-        free_copy(&f);
+        load_fixture_copy_free(&f);
         return false;
     }
     /* It may have come while the gates or the publish lock were held: then it waited in vain. */
@@ -242,7 +206,7 @@ static bool meet_at(const load_fixture *base, uint64_t k, const char *inputs, bo
         assert_int_equal(load_fixture_files(&f, "tables/64/fragments"), waited ? 2 : 3);
     }
     load_fixture_expect_clean(&f);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return true;
 }
 
@@ -271,7 +235,7 @@ static void a_writer_in_between_wins_or_loses_by_keys(void **state)
 
 static void change_input(void *context)
 {
-    other *o = context;
+    load_rival *o = context;
     o->ran = true;
     load_fixture_text(o->f, "p.csv", o->inputs);
 }
@@ -290,14 +254,14 @@ static void an_input_that_changes_while_it_is_read_is_refused(void **state)
             co_load_result result;
             sluice_error err;
             load_fixture_text(&base, "p.csv", "id,n\nb,2\nc,3\n");
-            make_copy(&base, k, &f);
-            other o = {.f = &f, .inputs = texts[i]};
+            load_fixture_copy(&base, k, &f);
+            load_rival o = {.f = &f, .inputs = texts[i]};
             pf_sim_interrupt_at(st_graph_volume(f.graph), k, change_input, &o);
             ASSERT_FAILS(SLUICE_INPUT_CHANGED, load_fixture_try(&f, f.graph, "P=p.csv Q=q.csv", NULL, &result, &err));
             assert_true(o.ran);
             assert_false(is_new(&f));
             load_fixture_expect_clean(&f);
-            free_copy(&f);
+            load_fixture_copy_free(&f);
         }
     base.graph = load_fixture_open(&base);
     load_fixture_free(&base);

@@ -75,20 +75,6 @@ static void make_base(load_fixture *f)
     assert_int_not_equal(load_fixture_load(f, "P=p.csv K=k.csv"), 0);
 }
 
-static void make_copy(const load_fixture *base, uint64_t seed, load_fixture *ret_copy)
-{
-    sluice_error err;
-    *ret_copy = (load_fixture){.folder = base->folder};
-    ASSERT_OK(pf_sim_disk_clone(base->disk, seed, &ret_copy->disk, &err));
-    ret_copy->graph = load_fixture_open(ret_copy);
-}
-
-static void free_copy(load_fixture *copy)
-{
-    st_graph_close(copy->graph);
-    pf_sim_disk_free(copy->disk);
-}
-
 /* Old or new; anything else fails. */
 static bool is_new(load_fixture *f, const scene *s)
 {
@@ -142,7 +128,7 @@ static bool crash_at(const load_fixture *base, const scene *s, uint64_t k, const
     co_load_options options = {.mode = s->mode, .max_errors = UINT64_MAX, .skip_bad_rows = s->skip};
     sluice_error err;
 
-    make_copy(base, seed, &f);
+    load_fixture_copy(base, seed, &f);
     pf_volume *volume = st_graph_volume(f.graph);
     pf_sim_crash_at(volume, k, how->before, how->fate, how->loss);
     sluice_status status = load_fixture_try(&f, f.graph, s->inputs, &options, &result, &err);
@@ -152,7 +138,7 @@ static bool crash_at(const load_fixture *base, const scene *s, uint64_t k, const
     pf_sim_kill(volume);
     st_graph_close(f.graph);
     settle(&f, s, status == SLUICE_OK);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return dead;
 }
 
@@ -186,7 +172,7 @@ static uint64_t fail_at(const load_fixture *base, const scene *s, uint64_t k, in
     co_load_options options = {.mode = s->mode, .max_errors = UINT64_MAX, .skip_bad_rows = s->skip};
     sluice_error err;
 
-    make_copy(base, k, &f);
+    load_fixture_copy(base, k, &f);
     pf_volume *volume = st_graph_volume(f.graph);
     uint64_t calls = pf_sim_calls(volume);
     pf_sim_fail_at(volume, k, number, 1);
@@ -198,7 +184,7 @@ static uint64_t fail_at(const load_fixture *base, const scene *s, uint64_t k, in
         assert_int_equal(is_new(&f, s), err.committed == SLUICE_TRUE);
     st_graph_close(f.graph);
     settle(&f, s, status == SLUICE_OK);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return calls;
 }
 

@@ -173,28 +173,6 @@ static void counts_and_tuples_of_the_old_rows_do_not_count(void **state)
 
 /* ---- another writer in between ---- */
 
-typedef struct other {
-    load_fixture *f;
-    const char *inputs;
-    const co_load_options *options;
-    bool ran;
-    sluice_status status;
-} other;
-
-static void run_other(void *context)
-{
-    other *o = context;
-    co_load_result result;
-    sluice_error err;
-    st_graph *graph = load_fixture_open(o->f);
-
-    o->ran = true;
-    o->status = load_fixture_try(o->f, graph, o->inputs, o->options, &result, &err);
-    if (o->status == SLUICE_OK)
-        co_load_result_free(&result);
-    st_graph_close(graph);
-}
-
 /* Which of two may stand together. Before the base is pinned and behind the commit, one simply follows the other. */
 typedef enum together { NEVER, IN_ORDER, ALWAYS } together;
 
@@ -210,8 +188,8 @@ static bool meet_at(uint64_t k, const char *inputs, const co_load_options *optio
     load_fixture_text(&f, "k3.csv", "from,to,w\n1,3,7\n");
     load_fixture_text(&f, "p4.csv", "id,n\n4,d\n");
     load_fixture_text(&f, "q.csv", "a,b\n1,x\n");
-    other o = {.f = &f, .inputs = inner, .options = inner_options};
-    pf_sim_interrupt_at(st_graph_volume(f.graph), k, run_other, &o);
+    load_rival o = {.f = &f, .inputs = inner, .options = inner_options};
+    pf_sim_interrupt_at(st_graph_volume(f.graph), k, load_fixture_run_rival, &o);
     sluice_status status = load_fixture_try(&f, f.graph, inputs, options, &result, &err);
     pf_sim_interrupt_at(st_graph_volume(f.graph), 0, NULL, NULL);
     if (status == SLUICE_OK)

@@ -40,20 +40,6 @@ static void make_base(load_fixture *f)
     assert_int_not_equal(load_fixture_load(f, "P=old.csv"), 0);
 }
 
-static void make_copy(const load_fixture *base, uint64_t seed, load_fixture *ret_copy)
-{
-    sluice_error err;
-    *ret_copy = (load_fixture){.folder = base->folder};
-    ASSERT_OK(pf_sim_disk_clone(base->disk, seed, &ret_copy->disk, &err));
-    ret_copy->graph = load_fixture_open(ret_copy);
-}
-
-static void free_copy(load_fixture *copy)
-{
-    st_graph_close(copy->graph);
-    pf_sim_disk_free(copy->disk);
-}
-
 static sluice_status load(load_fixture *f, co_load_result *ret_result, sluice_error *err)
 {
     const co_load_options options = {.max_errors = UINT64_MAX, .skip_bad_rows = true};
@@ -112,7 +98,7 @@ static bool crash_at(const load_fixture *base, uint64_t k, const fate *how, uint
     co_load_result result;
     sluice_error err;
 
-    make_copy(base, seed, &f);
+    load_fixture_copy(base, seed, &f);
     pf_volume *volume = st_graph_volume(f.graph);
     pf_sim_crash_at(volume, k, how->before, how->fate, how->loss);
     sluice_status status = load(&f, &result, &err);
@@ -124,7 +110,7 @@ static bool crash_at(const load_fixture *base, uint64_t k, const fate *how, uint
     pf_sim_kill(volume);
     st_graph_close(f.graph);
     settle(&f, status == SLUICE_OK);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return dead;
 }
 
@@ -149,32 +135,6 @@ static void a_skipping_load_that_dies_at_any_call_is_old_or_new(void **state)
 
 /* ---- another writer in between ---- */
 
-typedef struct other {
-    load_fixture *f;
-    const char *inputs;
-    co_load_mode mode;
-    bool ran;
-    sluice_status status;
-    uint64_t generation;
-} other;
-
-static void run_other(void *context)
-{
-    other *o = context;
-    const co_load_options options = {.mode = o->mode, .max_errors = UINT64_MAX};
-    co_load_result result;
-    sluice_error err;
-    st_graph *graph = load_fixture_open(o->f);
-
-    o->ran = true;
-    o->status = load_fixture_try(o->f, graph, o->inputs, &options, &result, &err);
-    if (o->status == SLUICE_OK) {
-        o->generation = result.receipt.generation;
-        co_load_result_free(&result);
-    }
-    st_graph_close(graph);
-}
-
 typedef struct rival {
     const char *inputs;
     bool conflicts;                /* it cannot be loaded behind the skipping load */
@@ -189,9 +149,10 @@ static bool meet_at(const load_fixture *base, uint64_t k, const rival *with)
     co_load_result result;
     sluice_error err;
 
-    make_copy(base, k, &f);
-    other o = {.f = &f, .inputs = with->inputs};
-    pf_sim_interrupt_at(st_graph_volume(f.graph), k, run_other, &o);
+    load_fixture_copy(base, k, &f);
+    const co_load_options theirs = {.max_errors = UINT64_MAX};
+    load_rival o = {.f = &f, .inputs = with->inputs, .options = &theirs};
+    pf_sim_interrupt_at(st_graph_volume(f.graph), k, load_fixture_run_rival, &o);
     ASSERT_OK(load(&f, &result, &err));
     pf_sim_interrupt_at(st_graph_volume(f.graph), 0, NULL, NULL);
     bool came = o.ran && o.status == SLUICE_OK, first = came && o.generation < result.receipt.generation;
@@ -202,7 +163,7 @@ static bool meet_at(const load_fixture *base, uint64_t k, const rival *with)
     load_fixture_expect(&f, "K", first ? with->first_k : NEW_K);
     load_fixture_expect_clean(&f);
     co_load_result_free(&result);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return o.ran;
 }
 
@@ -264,9 +225,10 @@ static bool meet_upsert_at(const load_fixture *base, uint64_t k, const up_rival 
     co_load_result result;
     sluice_error err;
 
-    make_copy(base, k, &f);
-    other o = {.f = &f, .inputs = with->inputs, .mode = with->mode};
-    pf_sim_interrupt_at(st_graph_volume(f.graph), k, run_other, &o);
+    load_fixture_copy(base, k, &f);
+    const co_load_options theirs = {.mode = with->mode, .max_errors = UINT64_MAX};
+    load_rival o = {.f = &f, .inputs = with->inputs, .options = &theirs};
+    pf_sim_interrupt_at(st_graph_volume(f.graph), k, load_fixture_run_rival, &o);
     ASSERT_OK(load_fixture_try(&f, f.graph, "P=up.csv P=new.csv", &options, &result, &err));
     pf_sim_interrupt_at(st_graph_volume(f.graph), 0, NULL, NULL);
     bool came = o.ran && o.status == SLUICE_OK,
@@ -278,7 +240,7 @@ static bool meet_upsert_at(const load_fixture *base, uint64_t k, const up_rival 
     load_fixture_expect(&f, "P", first ? with->first : came ? with->last : UP_NEW);
     load_fixture_expect_clean(&f);
     co_load_result_free(&result);
-    free_copy(&f);
+    load_fixture_copy_free(&f);
     return o.ran;
 }
 

@@ -382,28 +382,6 @@ static void its_change_set_names_exactly_what_it_did(void **state)
 
 /* ---- another writer in between ---- */
 
-typedef struct other {
-    load_fixture *f;
-    const char *inputs;
-    const co_load_options *options;
-    bool ran;
-    sluice_status status;
-} other;
-
-static void run_other(void *context)
-{
-    other *o = context;
-    co_load_result result;
-    sluice_error err;
-    st_graph *graph = load_fixture_open(o->f);
-
-    o->ran = true;
-    o->status = load_fixture_try(o->f, graph, o->inputs, o->options, &result, &err);
-    if (o->status == SLUICE_OK)
-        co_load_result_free(&result);
-    st_graph_close(graph);
-}
-
 typedef struct meeting {
     const char *mine, *theirs; /* texts for P */
     const co_load_options *options;
@@ -424,8 +402,8 @@ static bool meet_at(uint64_t k, const meeting *m, unsigned *restarted)
     load_fixture *f = state;
     load_fixture_text(f, "mine.csv", m->mine);
     load_fixture_text(f, "theirs.csv", m->theirs);
-    other o = {.f = f, .inputs = "P=theirs.csv", .options = m->options};
-    pf_sim_interrupt_at(st_graph_volume(f->graph), k, run_other, &o);
+    load_rival o = {.f = f, .inputs = "P=theirs.csv", .options = m->options};
+    pf_sim_interrupt_at(st_graph_volume(f->graph), k, load_fixture_run_rival, &o);
     sluice_status status = load_fixture_try(f, f->graph, "P=mine.csv", &upsert, &result, &err);
     pf_sim_interrupt_at(st_graph_volume(f->graph), 0, NULL, NULL);
     if (status == SLUICE_OK) {
