@@ -395,9 +395,7 @@ static sluice_status run_pool(const wk_job *job, load_spec *spec, load_answer *r
                             .stopped_seconds = options->stopped_seconds,
                             .peak = &spec->memory_peak};
 
-    PF_TRY(co_memory_choose(options->memory, options->workers, &pool.workers, &pool.share, err));
-    sluice_status status = co_pool_run(job, &pool, ret_answer, err);
-    return status == SLUICE_OK ? status : co_memory_blame(status, &pool, err);
+    return co_memory_run(job, options->memory, options->workers, &pool, ret_answer, err);
 }
 
 sluice_status co_load(const co_load_options *options, co_load_result *ret_result, sluice_error *err)

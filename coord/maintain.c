@@ -228,9 +228,7 @@ static sluice_status run_pool(const wk_job *job, maintain_spec *spec, maintain_a
                             .progress = options->progress,
                             .stopped_seconds = options->stopped_seconds,
                             .peak = &spec->memory_peak};
-    PF_TRY(co_memory_choose(options->memory, options->workers, &pool.workers, &pool.share, err));
-    sluice_status status = co_pool_run(job, &pool, ret_answer, err);
-    return status == SLUICE_OK ? status : co_memory_blame(status, &pool, err);
+    return co_memory_run(job, options->memory, options->workers, &pool, ret_answer, err);
 }
 
 sluice_status co_maintain(const co_maintain_options *options, co_maintain_result *ret_result, sluice_error *err)

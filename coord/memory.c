@@ -23,8 +23,8 @@ unsigned co_memory_workers(uint64_t memory)
     return workers < UINT32_MAX ? (unsigned)workers : UINT32_MAX;
 }
 
-sluice_status co_memory_choose(uint64_t given, unsigned asked_workers, unsigned *ret_workers, uint64_t *ret_share,
-                               sluice_error *err)
+static sluice_status choose(uint64_t given, unsigned asked_workers, unsigned *ret_workers, uint64_t *ret_share,
+                            sluice_error *err)
 {
     uint64_t available = pf_memory_available();
     uint64_t memory = given > 0 ? given : available / PART_OF_AVAILABLE;
@@ -48,8 +48,11 @@ sluice_status co_memory_choose(uint64_t given, unsigned asked_workers, unsigned 
     return SLUICE_OK;
 }
 
-sluice_status co_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err)
+sluice_status co_memory_run(const wk_job *job, uint64_t memory, unsigned workers, co_pool_options *pool, void *result,
+                            sluice_error *err)
 {
+    PF_TRY(choose(memory, workers, &pool->workers, &pool->share, err));
+    sluice_status status = co_pool_run(job, pool, result, err);
     if (status == SLUICE_RESOURCE_LIMIT && err && strstr(err->message, PF_NO_MEMORY) && err->hint[0] == '\0')
         pf_hint(err, "each of %u worker%s may have %lluM: give --memory more, or fewer --workers", pool->workers,
                 pool->workers == 1 ? "" : "s", (unsigned long long)(pool->share / MIB));

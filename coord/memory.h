@@ -6,13 +6,12 @@
 
 #include "coord/pool.h"
 
-/* How many workers, and how much memory each of them may have. `given` 0: half of what the machine or the cgroup has.
- * RESOURCE_LIMIT when that is too little for the workers that were asked for. */
-sluice_status co_memory_choose(uint64_t given, unsigned asked_workers, unsigned *ret_workers, uint64_t *ret_share,
-                               sluice_error *err);
+/* Runs a job (co_pool_run) within `memory` bytes, 0: half of what the machine or the cgroup has. `pool` gets how many
+ * workers (`workers`: as asked for, 0: by itself) and each one's share. RESOURCE_LIMIT when the memory is too little
+ * for the workers that were asked for, or a worker's share was for what it had to do; the hint says what would help. */
+sluice_status co_memory_run(const wk_job *job, uint64_t memory, unsigned workers, co_pool_options *pool, void *result,
+                            sluice_error *err);
 /* The most workers that so much is enough for; at least 1. */
 unsigned co_memory_workers(uint64_t memory);
-/* Says of a job that failed for lack of memory what would help. */
-sluice_status co_memory_blame(sluice_status status, const co_pool_options *pool, sluice_error *err);
 
 #endif
