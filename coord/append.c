@@ -128,8 +128,7 @@ static sluice_status check_objects(co_append *append, sluice_error *err)
 static sluice_status check_digests(const co_append *append, sluice_error *err)
 {
     for (uint32_t i = 0; i < append->count; i++) {
-        pf_sha256 now = st_delta_digest(append->parts[i].delta);
-        if (!pf_sha256_equal(&now, append->parts[i].digest))
+        if (!pf_sha256_equal(&append->parts[i].delta->built, append->parts[i].digest))
             return pf_fail(err, SLUICE_INTERNAL, "a delta changed after it was prepared");
     }
     return SLUICE_OK;

@@ -56,7 +56,9 @@ lk_latch_result lk_latch_take(lk_latch *latch, lk_rank rank, pf_deadline deadlin
         }
         result = LK_HELD_AFTER_DEATH;
     }
-    atomic_store(&latch->holds, atomic_load(&latch->holds) + 1);
+    /* counted by the holder alone */
+    atomic_store_explicit(&latch->holds, atomic_load_explicit(&latch->holds, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     lk_order_take(NULL, rank, 0);
     return result;
 }

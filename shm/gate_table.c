@@ -2,7 +2,9 @@
  * Entering, leaving and orphaning gates (see shm/gate_table.h). Waiting, and the hooks for locks/: gate_user.c.
  *
  * All of it is under the gates latch, in edits of a bounded number of words. An entry is free again when nobody holds
- * it or waits for it and it is not orphaned.
+ * it or waits for it and it is not orphaned. Who waits is listed under the latch before it sleeps on the gate's
+ * sequence word, so a gate at which nobody is listed wakes nobody; and who meets no one there enters without being
+ * listed.
  */
 #include "shm/gate_table.h"
 #include "platform/check.h"
@@ -204,13 +206,14 @@ static void open_gate(shm_edit *edit, shm_gate *gate, const lk_gate_key *key)
     shm_set(edit, &gate->used, 1);
 }
 
-/* Inside an edit that took the last holder or waiter away. */
-static void free_if_idle(shm_region *region, shm_edit *edit, uint64_t index)
+/* Inside an edit that took a holder or waiter away. Does anybody wait there? */
+static bool free_if_idle(shm_region *region, shm_edit *edit, uint64_t index)
 {
     shm_gate *gate = &region->gates->gates[index];
     crowd at = look_at(region, index);
     if (at.shared + at.exclusive + at.waiting == 0 && gate->orphaned == 0)
         shm_set(edit, &gate->used, 0);
+    return at.waiting > 0;
 }
 
 static void list_as_waiter(shm_edit *edit, shm_gate *gate, uint64_t index, shm_holder *me, const lk_gate_key *key)
@@ -249,19 +252,19 @@ static void time_the_turn(shm_region *region, uint64_t index, uint32_t front, in
     shm_edit_commit(&edit);
 }
 
-/* Finds or opens the gate, and lists this worker as its waiter. */
-static sluice_status stand_at(shm_region *region, uint32_t slot, const lk_gate_key *key, uint64_t *ret_index,
-                              sluice_error *err)
+/* Finds the gate, or a place for it (*ret_fresh), and whether this worker may stand there. */
+static sluice_status find_place(shm_region *region, uint32_t slot, const lk_gate_key *key, uint64_t *ret_index,
+                                bool *ret_fresh, sluice_error *err)
 {
-    shm_holder *me = holder_of(region, slot);
-    shm_edit edit;
+    const shm_holder *me = holder_of(region, slot);
     uint64_t index = find_gate(region, key);
     bool fresh = index == region->config.gates;
+    if (fresh)
+        index = find_free(region);
     *ret_index = index;
+    *ret_fresh = fresh;
     if (!fresh && me->waits_for == index + 1)
         return SLUICE_OK;
-    if (fresh)
-        *ret_index = index = find_free(region);
     if (index == region->config.gates)
         return pf_fail(err, SLUICE_RESOURCE_LIMIT, "the gate table is full: %u gates", region->config.gates);
     if (me->held_count == region->config.holds)
@@ -271,11 +274,6 @@ static sluice_status stand_at(shm_region *region, uint32_t slot, const lk_gate_k
             return pf_fail(err, SLUICE_INTERNAL, "a gate is entered once by one worker");
     }
     PF_ASSERT(me->waits_for == 0);
-    begin_edit(region, &edit, SHM_OP_GATE_ENTER);
-    if (fresh)
-        open_gate(&edit, &region->gates->gates[index], key);
-    list_as_waiter(&edit, &region->gates->gates[index], index, me, key);
-    shm_edit_commit(&edit);
     return SLUICE_OK;
 }
 
@@ -283,22 +281,34 @@ sluice_status shm_gate_try(shm_region *region, const shm_token *token, const lk_
                            int64_t now_ns, shm_gate_answer *ret_answer, sluice_error *err)
 {
     uint64_t index;
+    bool fresh = false, others = false;
     shm_edit edit;
     *ret_answer = (shm_gate_answer){0};
     PF_TRY(latch_as(region, token, err));
-    sluice_status status = stand_at(region, token->slot, key, &index, err);
+    sluice_status status = find_place(region, token->slot, key, &index, &fresh, err);
     if (status == SLUICE_OK) {
         shm_gate *gate = &region->gates->gates[index];
-        crowd at = look_at(region, index);
-        bool open_to_front = admits(&at, holder_of(region, at.front)->waits_exclusive != 0);
+        shm_holder *me = holder_of(region, token->slot);
+        crowd at = fresh ? (crowd){0} : look_at(region, index);
+        bool passes = at.waiting == 0 && admits(&at, key->exclusive);
+        if (!passes && me->waits_for == 0) {
+            begin_edit(region, &edit, SHM_OP_GATE_ENTER);
+            list_as_waiter(&edit, gate, index, me, key);
+            shm_edit_commit(&edit);
+            at = look_at(region, index);
+        }
+        bool open_to_front = passes || admits(&at, holder_of(region, at.front)->waits_exclusive != 0);
         ret_answer->sequence = &gate->sequence;
         ret_answer->seen = shm_sequence(&gate->sequence);
         if (at.shared + at.exclusive > 0)
             ret_answer->holder_operation = get_operation(holder_of(region, at.someone)->operation);
-        if (open_to_front && at.front == token->slot) {
+        if (passes || (open_to_front && at.front == token->slot)) {
             begin_edit(region, &edit, SHM_OP_GATE_ENTER);
-            enter(&edit, gate, index, holder_of(region, token->slot), key, operation);
+            if (fresh)
+                open_gate(&edit, gate, key);
+            enter(&edit, gate, index, me, key, operation);
             shm_edit_commit(&edit);
+            others = at.waiting > 1;
             ret_answer->entered = true;
             ret_answer->orphaned = gate->orphaned != 0;
             ret_answer->orphan_operation = get_operation(gate->orphan_operation);
@@ -307,7 +317,7 @@ sluice_status shm_gate_try(shm_region *region, const shm_token *token, const lk_
         }
     }
     unlatch(region);
-    if (status == SLUICE_OK && ret_answer->entered) /* the next in line may share it */
+    if (others) /* the next in line may share it */
         shm_wake(&region->gates->gates[index].sequence);
     return status;
 }
@@ -318,14 +328,15 @@ sluice_status shm_gate_give_up(shm_region *region, const shm_token *token, sluic
     PF_TRY(latch_as(region, token, err));
     shm_holder *me = holder_of(region, token->slot);
     uint64_t waited_for = me->waits_for;
+    bool others = false;
     if (waited_for != 0) {
         begin_edit(region, &edit, SHM_OP_GATE_LEAVE);
         shm_set(&edit, &me->waits_for, 0);
-        free_if_idle(region, &edit, waited_for - 1);
+        others = free_if_idle(region, &edit, waited_for - 1);
         shm_edit_commit(&edit);
     }
     unlatch(region);
-    if (waited_for != 0)
+    if (others)
         shm_wake(&region->gates->gates[waited_for - 1].sequence);
     return SLUICE_OK;
 }
@@ -365,10 +376,11 @@ sluice_status shm_gate_leave(shm_region *region, const shm_token *token, const l
     begin_edit(region, &edit, SHM_OP_GATE_LEAVE);
     shm_set(&edit, &me->held[hold], me->held[me->held_count - 1]);
     shm_set(&edit, &me->held_count, me->held_count - 1);
-    free_if_idle(region, &edit, index);
+    bool others = free_if_idle(region, &edit, index);
     shm_edit_commit(&edit);
     unlatch(region);
-    shm_wake(&region->gates->gates[index].sequence);
+    if (others)
+        shm_wake(&region->gates->gates[index].sequence);
     return SLUICE_OK;
 }
 
@@ -399,7 +411,7 @@ sluice_status shm_gates_bury(shm_region *region, uint32_t slot, sluice_error *er
         begin_edit(region, &edit, SHM_OP_DEATH);
         uint64_t index = dead->waits_for - 1;
         shm_set(&edit, &dead->waits_for, 0);
-        free_if_idle(region, &edit, index);
+        (void)free_if_idle(region, &edit, index); /* the caller wakes everybody */
         shm_edit_commit(&edit);
     }
     unlatch(region);

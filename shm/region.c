@@ -232,7 +232,10 @@ void shm_wake_all(shm_region *region)
 sluice_status shm_latch_take(shm_region *region, lk_latch *latch, lk_rank rank, lk_latch_repair_fn *repair,
                              sluice_error *err)
 {
-    switch (lk_latch_take(latch, rank, pf_deadline_in_ms(region->latch_wait_ms), repair, region)) {
+    lk_latch_result result = lk_latch_take(latch, rank, PF_AT_ONCE, repair, region); /* without a look at the clock */
+    if (result == LK_TIMEOUT)
+        result = lk_latch_take(latch, rank, pf_deadline_in_ms(region->latch_wait_ms), repair, region);
+    switch (result) {
     case LK_HELD:
     case LK_HELD_AFTER_DEATH:
         if (shm_region_state(region) != SHM_POISONED)

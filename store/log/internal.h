@@ -77,6 +77,8 @@ typedef struct st_earlier { /* an earlier segment, as an opening record names it
     pf_sha256 opening;
 } st_earlier;
 
+#define ST_FOLLOWED 8u
+
 typedef struct st_segment {
     uint64_t number; /* 0: none */
     bool collected;  /* the file is its lineage; the entries are places of manifests there */
@@ -99,6 +101,11 @@ typedef struct st_segment {
     uint64_t end;     /* offset behind the last whole record */
     bool capped;      /* it is followed up to generation `cap` and no further, whatever stands there */
     uint64_t cap;
+    struct st_followed { /* small records that were followed last, whole, until they are asked for */
+        uint8_t *bytes;  /* NULL: none */
+        uint64_t offset;
+    } followed[ST_FOLLOWED];
+    uint32_t next_followed; /* whose place the next one takes */
 } st_segment;
 
 /* First line of an opening record's manifest; the caller's own manifest follows. */
@@ -172,6 +179,8 @@ const pf_sha256 *st_segment_end_digest(const st_segment *segment);
 /* The first generation that is in it (or would be). */
 uint64_t st_segment_first(const st_segment *segment);
 const st_entry *st_segment_find(const st_segment *segment, uint64_t number); /* NULL when not in it */
+/* The record, when it was followed a moment ago and nobody has asked for it since. */
+bool st_segment_take_followed(st_segment *segment, const st_entry *entry, st_record *ret_record);
 sluice_status st_segment_read_entry(const st_segment *segment, const st_entry *entry, st_record *ret_record,
                                     sluice_error *err);
 /* `bytes` are the segment's records of [from, from + length), each whole (CORRUPT). They are changed meanwhile and

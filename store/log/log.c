@@ -326,6 +326,12 @@ sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, s
     return st_segment_read_entry(segment, entry, ret_record, err);
 }
 
+bool st_log_take_followed(st_log *log, uint64_t number, st_record *ret_record)
+{
+    const st_entry *entry = st_segment_find(&log->active, number);
+    return entry && st_segment_take_followed(&log->active, entry, ret_record);
+}
+
 sluice_status st_log_read_lineage(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err)
 {
     const st_segment *segment = NULL;

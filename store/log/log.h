@@ -78,6 +78,9 @@ uint64_t st_log_incarnation(const st_log *log);
 /* The record of generation `number` (in any segment that still exists); NOT_FOUND when it was never there or is
  * collected. */
 sluice_status st_log_read(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err);
+/* The same as it was read and found whole when the log was last refreshed; false: it was not, is large, or was asked
+ * for since. */
+bool st_log_take_followed(st_log *log, uint64_t number, st_record *ret_record);
 /* The same, and when its segment is gone what its lineage kept of it (`collected`): for whom commits are enough. */
 sluice_status st_log_read_lineage(st_log *log, uint64_t number, st_record *ret_record, sluice_error *err);
 /* The active segment's opening record. */

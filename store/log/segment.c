@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_MAX (3ull * ST_RECORD_MAX) /* no segment of ours is larger: two records and the room of one */
+#define FOLLOWED_MAX 65536u
+#define READ_MAX     (3ull * ST_RECORD_MAX) /* no segment of ours is larger: two records and the room of one */
 
 void st_segment_path(const char *folder, uint64_t number, char ret_path[128])
 {
@@ -38,6 +39,8 @@ void st_segment_close(st_segment *segment)
     (void)pf_close(segment->file, NULL); /* what had to be durable was synced; nothing rides on close */
     free(segment->earlier);
     free(segment->entries);
+    for (uint32_t i = 0; i < ST_FOLLOWED; i++)
+        free(segment->followed[i].bytes);
     *segment = (st_segment){0};
 }
 
@@ -170,6 +173,14 @@ static sluice_status take_record(st_segment *segment, uint8_t *bytes, uint64_t l
     return SLUICE_OK;
 }
 
+/* Takes over the bytes of a whole record, so that who asks for it next need not read it again. */
+static void keep_followed(st_segment *segment, uint8_t *bytes, uint64_t offset)
+{
+    struct st_followed *place = &segment->followed[segment->next_followed++ % ST_FOLLOWED];
+    free(place->bytes);
+    *place = (struct st_followed){bytes, offset};
+}
+
 /* Reads the record at the end, as long as its head says, and takes it when it is whole. */
 static sluice_status read_record(st_segment *segment, bool *ret_taken, bool *ret_zero, sluice_error *err)
 {
@@ -193,7 +204,12 @@ static sluice_status read_record(st_segment *segment, bool *ret_taken, bool *ret
     PF_GOTO(status, done,
             read_at(segment, ST_FROM_CACHE, segment->end + sizeof(block), bytes + sizeof(block), size - sizeof(block),
                     err));
+    uint64_t offset = segment->end;
     PF_GOTO(status, done, take_record(segment, bytes, size, ret_taken, err));
+    if (*ret_taken && size <= FOLLOWED_MAX) {
+        keep_followed(segment, bytes, offset);
+        bytes = NULL;
+    }
 done:
     free(bytes);
     return status;
@@ -550,6 +566,21 @@ sluice_status st_segment_read_entry(const st_segment *segment, const st_entry *e
 failed:
     free(bytes);
     return status;
+}
+
+bool st_segment_take_followed(st_segment *segment, const st_entry *entry, st_record *ret_record)
+{
+    st_head head;
+    for (uint32_t i = 0; i < ST_FOLLOWED; i++) {
+        struct st_followed *place = &segment->followed[i];
+        if (!place->bytes || place->offset != entry->offset || st_head_decode(place->bytes, &head) != ST_HEAD_VALID ||
+            !pf_sha256_equal(&head.own, &entry->own))
+            continue;
+        st_record_view(&head, segment->number, entry->offset, place->bytes, true, ret_record);
+        place->bytes = NULL;
+        return true;
+    }
+    return false;
 }
 
 sluice_status st_segment_read_opening(const st_segment *segment, st_record *ret_record, sluice_error *err)

@@ -127,7 +127,7 @@ static sluice_status copy_commit(const st_delta *delta, st_commit *ret, sluice_e
     return ret->message ? SLUICE_OK : pf_fail_memory(err);
 }
 
-static sluice_status add_commit(generation_build *build, const st_delta *delta, sluice_error *err)
+static sluice_status add_commit(generation_build *build, st_delta *delta, sluice_error *err)
 {
     st_generation *generation = &build->generation;
     uint32_t index = generation->commit_count;
@@ -138,7 +138,7 @@ static sluice_status add_commit(generation_build *build, const st_delta *delta, 
     if (build->new_schema)
         generation->schema_identity = delta->new_schema;
     PF_TRY(copy_commit(delta, commit, err));
-    commit->delta = st_delta_digest(delta);
+    commit->delta = delta->built = st_delta_digest(delta);
     commit->parents[0] = generation->head;
     commit->time_us = commit->minted_us > generation->head_time_us ? commit->minted_us : generation->head_time_us;
     for (uint32_t at = 0; at < delta->edit_count; at++) {

@@ -215,7 +215,8 @@ sluice_status st_record_fetch(st_graph *graph, st_log *log, uint64_t number, st_
         return SLUICE_OK; /* of one that was built here the manifest is not kept, nor where it stands */
     }
     st_record_forget(own);
-    PF_TRY(st_log_read(log, number, &own->record, err));
+    if (!st_log_take_followed(log, number, &own->record))
+        PF_TRY(st_log_read(log, number, &own->record, err));
     PF_TRY(st_manifest_decode(&own->record, &own->generation, &own->attachments, err));
     own->incarnation = place.incarnation;
     own->number = number;
@@ -236,7 +237,8 @@ static sluice_status open_place(st_edit_reader *reader, const st_edit_place *pla
         return SLUICE_OK;
     st_record_forget(&reader->own);
     PF_TRY(st_graph_log(reader->graph, place->incarnation, &log, err));
-    PF_TRY(st_log_read(log, place->generation, &reader->own.record, err));
+    if (!st_log_take_followed(log, place->generation, &reader->own.record))
+        PF_TRY(st_log_read(log, place->generation, &reader->own.record, err));
     PF_TRY(st_manifest_decode(&reader->own.record, &reader->own.generation, &reader->own.attachments, err));
     reader->own.incarnation = place->incarnation;
     reader->own.number = place->generation;
@@ -356,7 +358,8 @@ sluice_status st_generation_changes(st_graph *graph, const st_record *record, ui
 
 static sluice_status read_judged(st_log *log, uint64_t number, st_edit_record *read, sluice_error *err)
 {
-    PF_TRY(st_log_read_lineage(log, number, &read->record, err));
+    if (!st_log_take_followed(log, number, &read->record))
+        PF_TRY(st_log_read_lineage(log, number, &read->record, err));
     if (read->record.collected)
         return st_generation_decode(&read->record, &read->generation, err);
     PF_TRY(st_manifest_decode(&read->record, &read->generation, &read->attachments, err));

@@ -405,7 +405,8 @@ typedef struct st_delta {
     st_changes changes;
     st_fold *folds; /* ride along; neither encoded nor digested */
     uint32_t fold_count;
-    uint32_t folded; /* how many of them its generation took: set when that is built */
+    uint32_t folded; /* how many of them its generation took, and the digest as it was then: set when that is built */
+    pf_sha256 built;
 } st_delta;
 void st_delta_free(st_delta *delta); /* its insides; safe on a zeroed one */
 bool st_delta_changes_schema(const st_delta *delta);

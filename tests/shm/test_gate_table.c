@@ -241,8 +241,10 @@ static void the_hooks_wait_and_give_up_at_the_deadline(void **state)
                  hooks.enter(hooks.context, &key, &pool->operations[1], deadline, &orphaned, &orphan, &err));
     assert_true(pf_deadline_passed(deadline));
     assert_non_null(strstr(err.details, holder)); /* busy names the holder (U-10) */
-    assert_int_equal(shm_sequence(&pool->region.gates->gates[0].sequence) > 0, 1);
+    assert_int_equal(shm_sequence(&pool->region.gates->gates[0].sequence), 0); /* nobody waits: nobody is woken */
+    assert_false(enters(pool, 1, key));
     leave(pool, 0, key);
+    assert_int_equal(shm_sequence(&pool->region.gates->gates[0].sequence), 1);
     ASSERT_OK(hooks.enter(hooks.context, &key, &pool->operations[1], PF_AT_ONCE, &orphaned, &orphan, &err));
     assert_false(orphaned);
     hooks.settle(hooks.context, &key);
