@@ -28,19 +28,16 @@ static void attempt_paths(const pf_id *id, char ret_folder[64], char ret_lock[80
     (void)snprintf(ret_lock, 80, FOLDER "/%s/lock", text);
 }
 
-static sluice_status make_under_lock(pf_volume *volume, co_attempt *attempt, const char *lock, bool brief,
-                                     sluice_error *err)
+static sluice_status make_under_lock(pf_volume *volume, co_attempt *attempt, const char *lock, sluice_error *err)
 {
     PF_TRY(pf_make_folder(volume, attempt->folder, err));
     PF_TRY(pf_create(volume, lock, &attempt->lock, err));
     PF_TRY(pf_lock(attempt->lock, 0, 1, PF_LOCK_SHARED, PF_AT_ONCE, err));
-    if (brief)
-        return SLUICE_OK;
     PF_TRY(pf_sync_dir(volume, attempt->folder, err));
     return pf_sync_dir(volume, FOLDER, err);
 }
 
-static sluice_status make_attempt(st_graph *graph, bool brief, co_attempt *ret_attempt, sluice_error *err)
+sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err)
 {
     pf_volume *volume = st_graph_volume(graph);
     lk_lockfile *graph_locks = NULL;
@@ -50,23 +47,13 @@ static sluice_status make_attempt(st_graph *graph, bool brief, co_attempt *ret_a
     PF_TRY(lk_lockfile_open(volume, "locks/graph", &graph_locks, err));
     sluice_status status = lk_take(graph_locks, LK_GRAPH_RECLAIM, PF_LOCK_SHARED, pf_deadline_in_ms(CO_WAIT_MS), err);
     if (status == SLUICE_OK)
-        status = make_under_lock(volume, &attempt, lock, brief, err);
+        status = make_under_lock(volume, &attempt, lock, err);
     lk_lockfile_close(graph_locks);
     if (status == SLUICE_OK)
         *ret_attempt = attempt;
     else
         co_attempt_leave(&attempt); /* what was made is a dead attempt's: gc's */
     return status;
-}
-
-sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err)
-{
-    return make_attempt(graph, false, ret_attempt, err);
-}
-
-sluice_status co_attempt_make_brief(st_graph *graph, co_attempt *ret_attempt, sluice_error *err)
-{
-    return make_attempt(graph, true, ret_attempt, err);
 }
 
 sluice_status co_attempt_join(st_graph *graph, const pf_id *id, co_attempt *ret_attempt, sluice_error *err)
@@ -257,6 +244,12 @@ sluice_status co_attempt_finish(st_graph *graph, co_attempt *attempt, sluice_err
         return SLUICE_OK;
     measure_of measure = attempt->incarnation ? MEASURE_SINCE : MEASURE_NONE;
     return end_attempt(graph, attempt, attempt->litter, measure, &sweep, err);
+}
+
+sluice_status co_attempt_forget(st_graph *graph, const co_attempt *attempt, sluice_error *err)
+{
+    folder_sweep sweep = {.volume = st_graph_volume(graph)};
+    return sweep_objects(graph, attempt, MEASURE_SINCE, &sweep, err);
 }
 
 sluice_status co_attempt_sweep(st_graph *graph, const pf_id *id, uint64_t *ret_files, uint64_t *ret_bytes,

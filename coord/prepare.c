@@ -158,21 +158,16 @@ static sluice_status judge_left(co_run *run, sluice_error *err)
     return SLUICE_OK;
 }
 
-static sluice_status need_attempt(co_run *run, bool brief, sluice_error *err)
-{
-    if (run->write.attempt)
-        return SLUICE_OK;
-    PF_TRY(brief ? co_attempt_make_brief(run->write.graph, &run->own, err)
-                 : co_attempt_make(run->write.graph, &run->own, err));
-    run->own.incarnation = run->incarnation;
-    run->own.since = run->first_base;
-    run->write.attempt = &run->own;
-    return SLUICE_OK;
-}
-
 sluice_status co_write_need_attempt(co_write *write, sluice_error *err)
 {
-    return need_attempt((co_run *)write, false, err); /* its first member, as above */
+    co_run *run = (co_run *)write; /* its first member, as above */
+    if (write->attempt)
+        return SLUICE_OK;
+    PF_TRY(co_attempt_make(write->graph, &run->own, err));
+    run->own.incarnation = run->incarnation;
+    run->own.since = run->first_base;
+    write->attempt = &run->own;
+    return SLUICE_OK;
 }
 
 bool co_run_request_known(const co_run *run)
@@ -380,25 +375,41 @@ static bool take_folder(void *context, uint64_t table)
     return true;
 }
 
+/* Where a write without an attempt stages its folds: under an id of their own. No folder keeps collection from them,
+ * and none need: G drops a fold that is not whole, and what it names is named before collection looks again. */
+static co_attempt *attempt_of_folds(co_run *run)
+{
+    if (run->write.attempt)
+        return run->write.attempt;
+    if (pf_id_is_nil(&run->folds.id))
+        run->folds = (co_attempt){.id = pf_id_new(), .incarnation = run->incarnation, .since = run->first_base};
+    return &run->folds;
+}
+
 /* A table with many small edits is folded along with the write; the fold is dropped in G where it does not fit any
  * more. Who may not fold makes no attempt either: while one folds, the others of a pool only go on. */
 static sluice_status add_folds(co_run *run, sluice_error *err)
 {
     char stem[56], id[PF_ID_TEXT];
+    sluice_error gone = {0};
     run->only_folds = false;
     if (!st_delta_wants_folds(st_snapshot_view(run->write.base), &run->write.delta, take_folder, run))
         return SLUICE_OK;
-    PF_TRY(need_attempt(run, !run->write.arms && run->write.effect_count == 0, err));
-    bool litter = run->write.attempt->litter;
-    pf_id_text(&run->write.attempt->id, id);
+    co_attempt *attempt = attempt_of_folds(run);
+    run->only_folds = attempt == &run->folds && !attempt->litter;
+    attempt->litter = true;
+    pf_id_text(&attempt->id, id);
     (void)snprintf(stem, sizeof stem, "%s-%uf", id, run->write.plan_number);
-    PF_TRY(st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta, stem, take_folder,
-                              run, err));
+    sluice_status status = st_delta_add_folds(run->write.graph, st_snapshot_view(run->write.base), &run->write.delta,
+                                              stem, take_folder, run, &gone);
     run->fold_count = run->write.delta.fold_count;
-    run->only_folds = run->write.attempt == &run->own && !litter;
-    if (run->fold_count)
-        co_run_note_litter(run);
-    return SLUICE_OK;
+    if (status == SLUICE_OK || (status == SLUICE_NOT_FOUND && attempt == &run->folds)) {
+        run->only_folds = run->only_folds && status == SLUICE_OK; /* else collection was there: it goes on without */
+        return SLUICE_OK;
+    }
+    if (err)
+        *err = gone;
+    return status;
 }
 
 static sluice_status run_payload(co_run *run, sluice_error *err)

@@ -172,7 +172,7 @@ static sluice_status answer_append(co_run *run, const co_answer *answer, sluice_
         run->committed = run->acknowledged = SLUICE_TRUE;
         run->receipt.committed = run->receipt.acknowledged = true;
         if (run->only_folds && answer->folded == run->fold_count) /* all that was staged is named now */
-            run->write.attempt->litter = false;
+            run->folds.litter = false;
         run->done = true;
         return SLUICE_OK;
     case ST_APPEND_VISIBLE:

@@ -45,7 +45,8 @@ typedef struct co_run {
     uint64_t folders[CO_FOLDERS_MAX]; /* tables whose folder this plan holds, for folds that merge */
     uint32_t folder_count;
     uint32_t fold_count; /* that this plan staged, */
-    bool only_folds;     /* and nothing else under its attempt may be litter */
+    co_attempt folds;    /* an id to stage them under, where the write has no attempt; nil: none was needed */
+    bool only_folds;     /* only what this plan staged there may be litter */
     co_attempt own;      /* made for a plan that needed one */
     co_read_set left;    /* of the plan that was given up last: what ends the write if it changed before the next pin */
     uint64_t left_from;  /* and the generation of that plan's base */

@@ -402,7 +402,9 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     co_read_set_free(&run.left);
     if (run.write.attempt == &run.own)
         (void)co_attempt_finish(graph, &run.own, NULL); /* what it cannot remove is collection's */
-    co_locks_close(graph, run.locks);                   /* and with it admission */
+    if (run.folds.litter && !run.armed && run.committed != SLUICE_UNKNOWN)
+        (void)co_attempt_forget(graph, &run.folds, NULL); /* likewise */
+    co_locks_close(graph, run.locks);                     /* and with it admission */
     co_locks_close(graph, run.graph_locks);
     co_source_close(&run.source);
     return status;

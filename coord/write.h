@@ -27,9 +27,6 @@ typedef struct co_attempt { /* attempts/<id>/: one per job; its lock is shared b
 } co_attempt;
 /* Makes the folder and its lock file, takes the lock shared; synced. */
 sluice_status co_attempt_make(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
-/* One that no intent will ever name: its folder is not synced. After a power loss it may be gone, and everybody under
- * it is; then what was staged under it is of an attempt that is over. */
-sluice_status co_attempt_make_brief(st_graph *graph, co_attempt *ret_attempt, sluice_error *err);
 /* Another process of the job joins: opens the lock on a descriptor of its own and takes it shared. NOT_FOUND once the
  * attempt is over. */
 sluice_status co_attempt_join(st_graph *graph, const pf_id *id, co_attempt *ret_attempt, sluice_error *err);
@@ -38,6 +35,9 @@ void co_attempt_leave(co_attempt *attempt); /* closes; safe on a zeroed one */
  * that the attempt staged and that no generation names. Best effort: what it cannot remove is co_gc's. Does nothing,
  * successfully, while an intent still names the attempt or somebody else still holds its lock. */
 sluice_status co_attempt_finish(st_graph *graph, co_attempt *attempt, sluice_error *err);
+/* Of one that has no folder and never had one, after a known outcome: removes what it staged and no generation names.
+ */
+sluice_status co_attempt_forget(st_graph *graph, const co_attempt *attempt, sluice_error *err);
 /* What the job's answer says of it, as co_attempt has it. */
 typedef struct co_attempt_left {
     bool litter, uncertain;

@@ -65,7 +65,7 @@ static void a_small_mutation_is_one_sync_and_makes_no_file(void **state)
 
 /* Calls at the volume port: of a small commit that folds nothing, whatever the history and however large the table; and
  * of opening the graph and its head, which reads one segment of the branch at most. */
-#define CALLS         54u
+#define CALLS         53u
 #define OPENING_CALLS 40u
 #define OPENING_BYTES (UINT64_C(6) << 20)
 
@@ -83,7 +83,8 @@ static call_cost open_and_read(pf_sim_disk *disk)
     return cost;
 }
 
-#define ROUND 100u /* as many commits hold several folds, and segments are switched in between */
+#define CREATES 4u   /* of a commit that folds (fragment, run, page) and switches segments; no folder of an attempt */
+#define ROUND   100u /* as many commits hold several folds, and segments are switched in between */
 
 static void it_costs_the_same_after_thousands_of_them(void **state)
 {
@@ -102,6 +103,7 @@ static void it_costs_the_same_after_thousands_of_them(void **state)
             call_cost one = change(graph, number++);
             fewest = one.calls < fewest ? one.calls : fewest;
             all.calls += one.calls;
+            assert_true(one.creates <= CREATES);
             all.read += one.read;
             all.syncs += one.syncs + one.directory_syncs;
             all.written += one.written;
@@ -121,7 +123,7 @@ static void it_costs_the_same_after_thousands_of_them(void **state)
         assert_true(opening.read <= OPENING_BYTES);
         assert_int_equal(least.syncs, 1);
         assert_int_equal(least.directory_syncs, 0);
-        assert_true(all.syncs <= 2 * ROUND);
+        assert_true(all.syncs <= ROUND + 2 * ROUND / 5);
         assert_true(all.written <= 65536 * (uint64_t)ROUND);
     }
     mutate_expect_whole(graph);

@@ -240,7 +240,7 @@ static void the_hooks_wait_and_give_up_at_the_deadline(void **state)
     ASSERT_FAILS(SLUICE_LIVE_WRITER_CONTENTION,
                  hooks.enter(hooks.context, &key, &pool->operations[1], deadline, &orphaned, &orphan, &err));
     assert_true(pf_deadline_passed(deadline));
-    assert_non_null(strstr(err.details, holder)); /* busy names the holder (U-10) */
+    assert_non_null(strstr(err.details, holder));                              /* busy names the holder (U-10) */
     assert_int_equal(shm_sequence(&pool->region.gates->gates[0].sequence), 0); /* nobody waits: nobody is woken */
     assert_false(enters(pool, 1, key));
     leave(pool, 0, key);
