@@ -311,6 +311,16 @@ static void free_merge(merge *m)
     st_type_columns_free(m->specs, m->layout_count);
 }
 
+static uint64_t living_rows(const merge *m)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < m->compaction->count; i++) {
+        uint32_t fragment = m->compaction->fragments[i];
+        rows += m->list->fragments[fragment].fragment.rows - m->list->dead_count[fragment];
+    }
+    return rows;
+}
+
 static sluice_status merge_rows(merge *m, st_edit *edit, bool *ret_tried, sluice_error *err)
 {
     const wk_compaction *compaction = m->compaction;
@@ -319,6 +329,7 @@ static sluice_status merge_rows(merge *m, st_edit *edit, bool *ret_tried, sluice
                            .type = compaction->type,
                            .number = compaction->number,
                            .spool = compaction->spool,
+                           .expected = living_rows(m),
                            .compress = compaction->compress};
     memcpy(setup.prefix, compaction->prefix, sizeof setup.prefix);
     PF_TRY(find_bound(m, err));
