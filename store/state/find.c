@@ -1,8 +1,9 @@
 /*
  * Finding a commit by its id or its time (state.h). Times never fall along the chain and no commit is published before
- * it was minted, so the time in a UUIDv7 gives, by bisection, the first generation that can hold it; from there the
- * search goes forward, where it mostly ends at once. What has no time, or is not found there, is sought through the
- * whole chain, newest first; then in the branch that this one was forked from, up to the fork.
+ * it was minted, so the time in a UUIDv7 gives, by bisection, the first generation that can hold it, and the one that
+ * most likely does: the search goes from that in both directions, and mostly ends at once, however many commits there
+ * were in the same minute. What has no time, or is not found there, is sought through the whole chain, newest first;
+ * then in the branch that this one was forked from, up to the fork.
  */
 #include "platform/check.h"
 #include "store/state/manifest.h"
@@ -49,10 +50,20 @@ static sluice_status look_through(search *search_, sluice_error *err)
 {
     uint64_t from = search_->last + 1;
     if (pf_id_has_time(search_->commit)) {
-        PF_TRY(st_generation_since(search_->log, search_->first, search_->last,
-                                   pf_id_time_ms(search_->commit) * 1000 - MINTING_SLACK_US, &from, err));
-        for (uint64_t number = from; number <= search_->last && !search_->found; number++)
-            PF_TRY(look_in(search_, number, err));
+        uint64_t up;
+        int64_t us = pf_id_time_ms(search_->commit) * 1000;
+        PF_TRY(st_generation_since(search_->log, search_->first, search_->last, us, &up, err));
+        if (up <= search_->last)
+            PF_TRY(look_in(search_, up, err));
+        if (search_->found)
+            return SLUICE_OK;
+        PF_TRY(st_generation_since(search_->log, search_->first, search_->last, us - MINTING_SLACK_US, &from, err));
+        for (uint64_t down = up++; !search_->found && (up <= search_->last || down > from);) {
+            if (down > from)
+                PF_TRY(look_in(search_, --down, err));
+            if (!search_->found && up <= search_->last)
+                PF_TRY(look_in(search_, up++, err));
+        }
     }
     for (uint64_t number = from; number > search_->first && !search_->found; number--)
         PF_TRY(look_in(search_, number - 1, err));

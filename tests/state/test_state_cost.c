@@ -135,6 +135,17 @@ static void ten_thousand_commits_cost_the_same_each(void **state)
     assert_true(found && receipt.generation == 40);
     st_generation_free(&generation);
     st_record_free(&record);
+
+    /* and a late one by bisection, however many commits came in the same minute */
+    uint64_t late = st_log_end(fixture.log).number - 300;
+    ASSERT_OK(st_log_read(fixture.log, late, &record, &err));
+    ASSERT_OK(st_generation_decode(&record, &generation, &err));
+    pf_volume_counters_reset(st_graph_volume(fixture.graph));
+    ASSERT_OK(st_commit_find(fixture.graph, fixture.log, &generation.commits[0].id, &found_at, &index, &err));
+    assert_int_equal(found_at, late);
+    assert_true(pf_volume_counters(st_graph_volume(fixture.graph))->bytes_read < UINT64_C(16) << 20);
+    st_generation_free(&generation);
+    st_record_free(&record);
     graph_fixture_free(&fixture);
 }
 
