@@ -83,7 +83,7 @@ static call_cost open_and_read(pf_sim_disk *disk)
     return cost;
 }
 
-#define CREATES 4u   /* of a commit that folds (fragment, run, page) and switches segments; no folder of an attempt */
+#define CREATES 5u   /* of a commit that folds (fragment, two runs, page) and switches segments */
 #define ROUND   100u /* as many commits hold several folds, and segments are switched in between */
 
 static void it_costs_the_same_after_thousands_of_them(void **state)
