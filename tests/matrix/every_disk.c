@@ -334,7 +334,7 @@ void every_disk_of(const load_fixture *base, const matrix_writer *act, const eve
 /* ---- how much ---- */
 
 #if defined(__SANITIZE_ADDRESS__) /* slow here */
-#define MOMENTS  6u
+#define MOMENTS  4u
 #define DISKS    3u
 #define THOROUGH 24u
 #else
