@@ -204,6 +204,22 @@ static sluice_status make_lineage_folder(pf_volume *to, const char *folder, slui
     return pf_stat_path(to, path, &stat, NULL) == SLUICE_OK ? SLUICE_OK : pf_make_folder(to, path, err);
 }
 
+/* What is copied of the active segment is whole, also what its reader did not look at; it still ends where it did. */
+static sluice_status check_active(st_segment *segment, sluice_error *err)
+{
+    st_record record = {0};
+    if (!segment->from_mark)
+        return SLUICE_OK;
+    PF_TRY(st_segment_index_back(segment, st_segment_first(segment), err));
+    PF_TRY(st_segment_read_opening(segment, &record, err));
+    st_record_free(&record);
+    for (size_t i = 0; i < segment->entry_count; i++) {
+        PF_TRY(st_segment_read_entry(segment, &segment->entries[i], &record, err));
+        st_record_free(&record);
+    }
+    return SLUICE_OK;
+}
+
 static sluice_status copy_segments(st_log *log, pf_volume *to, const char *folder, const st_log_cut *have,
                                    st_copied *copied, sluice_error *err)
 {
@@ -212,7 +228,7 @@ static sluice_status copy_segments(st_log *log, pf_volume *to, const char *folde
     size_t count = 0;
     sluice_status status = SLUICE_OK;
 
-    PF_TRY(st_segment_index_back(&log->active, st_segment_first(&log->active), err));
+    PF_TRY(check_active(&log->active, err));
     PF_TRY(st_log_stops(log, &stops, &count, err));
     if (count > 0)
         status = make_lineage_folder(to, folder, err);

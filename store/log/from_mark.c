@@ -134,7 +134,7 @@ sluice_status st_segment_open_from(pf_volume *volume, const char *folder, const 
                                    const pf_sha256 *opening, st_segment *ret_segment, bool *ret_opened,
                                    sluice_error *err)
 {
-    st_segment segment = {.number = mark->segment, .incarnation = incarnation};
+    st_segment segment = {.number = mark->segment, .incarnation = incarnation, .from_mark = true};
     sluice_status status;
 
     *ret_opened = false;

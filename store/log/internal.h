@@ -98,6 +98,7 @@ typedef struct st_segment {
     st_entry *entries; /* without gaps up to the end; of a segment opened from the mark on, not from the first */
     size_t entry_count, entry_capacity;
     pf_sha256 before; /* then: the parent of the first entry */
+    bool from_mark;   /* it was opened so: what lies before the mark was not looked at */
     uint64_t end;     /* offset behind the last whole record */
     bool capped;      /* it is followed up to generation `cap` and no further, whatever stands there */
     uint64_t cap;
@@ -294,6 +295,8 @@ sluice_status st_log_open_stop(const st_log *log, const st_earlier *earlier, uin
 /* The same for the i-th that `from` names. */
 sluice_status st_log_open_earlier(const st_log *log, const st_segment *from, uint32_t i, st_segment *ret_segment,
                                   sluice_error *err);
+/* Reads the active segment whole, as who writes does, when it was opened from the mark on. */
+sluice_status st_log_read_whole(st_log *log, sluice_error *err);
 /* `segment` becomes the active one; the one before stays at hand as an earlier one. */
 void st_log_adopt(st_log *log, st_segment *segment);
 bool st_log_is_settled(const st_log *log);

@@ -223,6 +223,22 @@ uint64_t st_log_first(const st_log *log)
     return log->active.oldest;
 }
 
+sluice_status st_log_read_whole(st_log *log, sluice_error *err)
+{
+    st_segment whole = {0};
+    if (!log->active.from_mark)
+        return SLUICE_OK;
+    PF_TRY(st_segment_open(log->volume, log->folder, log->active.number, log->incarnation, &log->active.opening,
+                           log->access, ST_FROM_CACHE, &whole, err));
+    if (st_segment_end_number(&whole) < st_segment_end_number(&log->active)) {
+        st_segment_close(&whole);
+        return log_corrupt(log, "a record before its end is damaged", err);
+    }
+    st_segment_close(&log->active);
+    log->active = whole;
+    return SLUICE_OK;
+}
+
 /* ---- reading by number ---- */
 
 uint64_t st_segment_last_of(const st_segment *from, uint32_t i)

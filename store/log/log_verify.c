@@ -124,7 +124,7 @@ sluice_status st_log_verify(st_log *log, st_log_record_fn *each, void *context, 
     sluice_status status;
 
     PF_TRY(st_log_refresh(log, err));
-    PF_TRY(st_segment_index_back(&log->active, st_segment_first(&log->active), err));
+    PF_TRY(st_log_read_whole(log, err));
     PF_GOTO(status, done, st_log_stops(log, &stops, &count, err));
     for (size_t i = 0; i < count; i++) {
         PF_GOTO(status, done, st_log_open_stop(log, &stops[i].at, stops[i].last, &segment, err));

@@ -138,6 +138,43 @@ static void a_reader_is_refused_at_the_end_and_by_each_record_that_is_damaged(vo
     pf_sim_disk_free(disk);
 }
 
+static sluice_status verify_fresh(pf_sim_disk *disk)
+{
+    sluice_error err = {0};
+    st_log *log;
+    pf_volume *volume = crash_actor(disk);
+    ASSERT_OK(st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err));
+    sluice_status status = st_log_verify(log, NULL, NULL, &err);
+    st_log_close(log);
+    pf_volume_close(volume);
+    return status;
+}
+
+/* What a reader does not come across, verify and a copy do: they read the active segment whole. */
+static void what_a_reader_does_not_look_at_is_verified(void **state)
+{
+    (void)state;
+    sluice_error err = {0};
+    history past;
+    pf_sim_disk *disk = small_log(&past);
+    assert_int_equal(verify_fresh(disk), SLUICE_OK);
+    for (uint64_t at = 4096; at < 4096 + 8192; at += 257) {
+        ASSERT_OK(pf_sim_flip(disk, "graph/" SEGMENT(2), at, 4, &err));
+        assert_int_equal(verify_fresh(disk), SLUICE_CORRUPT);
+        pf_volume *volume = crash_actor(disk);
+        st_log *log;
+        st_copied copied = {0};
+        ASSERT_OK(st_log_open(volume, LOG_FOLDER, LOG_INCARNATION, PF_READ, &log, &err));
+        char to[32];
+        (void)snprintf(to, sizeof to, "branches/%u", (unsigned)at);
+        ASSERT_FAILS(SLUICE_CORRUPT, st_log_copy(log, volume, to, NULL, &copied, &err));
+        st_log_close(log);
+        pf_volume_close(volume);
+        ASSERT_OK(pf_sim_flip(disk, "graph/" SEGMENT(2), at, 4, &err));
+    }
+    pf_sim_disk_free(disk);
+}
+
 /* Generations behind the mark are found backwards, small ones among ones that are larger than what is read at once. */
 static void a_reader_finds_every_generation_before_the_mark(void **state)
 {
@@ -455,6 +492,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flipped_byte_of_the_active_segment_is_refused),
         cmocka_unit_test(a_reader_is_refused_at_the_end_and_by_each_record_that_is_damaged),
+        cmocka_unit_test(what_a_reader_does_not_look_at_is_verified),
         cmocka_unit_test(a_reader_finds_every_generation_before_the_mark),
         cmocka_unit_test(a_flipped_byte_of_an_earlier_segment_is_found_when_it_is_read),
         cmocka_unit_test(a_flipped_byte_of_current_is_refused),
