@@ -32,6 +32,6 @@ sluice_status pf_allowance_take(uint64_t bytes, sluice_error *err)
         return SLUICE_OK;
     (void)pf_fail(err, SLUICE_QUOTA, "the graph has %llu bytes of disk and needs %llu more, and may have %llu",
                   (unsigned long long)used, (unsigned long long)bytes, (unsigned long long)allowance.limit);
-    pf_hint(err, "run `sluice gc GRAPH`, or give the graph a larger quota in the supervisor's configuration");
+    pf_hint(err, PF_QUOTA_HINT);
     return SLUICE_QUOTA;
 }

@@ -20,6 +20,11 @@ typedef struct pf_allowance {
     const char *const *counted; /* prefixes of paths below a volume's root; ends with NULL */
 } pf_allowance;
 
+/* What makes room. */
+#define PF_QUOTA_HINT                                                                                                  \
+    "`sluice gc GRAPH` removes what nothing needs, `sluice gc GRAPH --keep 1` also what only older generations need; " \
+    "or give the graph a larger \"quota\" in the supervisor's configuration"
+
 /* Copied, but not what it points to; NULL: no bound. */
 void pf_allowance_set(const pf_allowance *allowance);
 /* Does a file of this path, when it is created now, count? */

@@ -16,6 +16,7 @@
 #define CONFIG_BYTES_MAX (UINT64_C(1) << 20)
 #define CONFIG_NODES_MAX 65536u
 #define NAME_MAX_BYTES   255u
+#define QUOTA_LEAST      (UINT64_C(8) << 20) /* an empty graph has 4 MiB; with less it could not take a row */
 
 typedef struct config_parser {
     const char *file;
@@ -308,7 +309,7 @@ static sluice_status read_graph(const config_parser *parser, const st_node *obje
     PF_TRY(read_u32(parser, object, "max_jobs", 1, HOST_JOBS_MAX, &graph->max_jobs));
     PF_TRY(read_u32(parser, object, "queue", 1, HOST_QUEUE_MAX, &graph->queue));
     PF_TRY(read_size(parser, object, "memory", UINT64_C(64) << 20, &graph->memory));
-    PF_TRY(read_size(parser, object, "quota", UINT64_C(1) << 20, &graph->quota));
+    PF_TRY(read_size(parser, object, "quota", QUOTA_LEAST, &graph->quota));
     PF_TRY(read_number(parser, object, "deadline_seconds", 0, 31536000, &graph->deadline_seconds));
     PF_TRY(read_choice(parser, object, "mode", modes, sizeof modes / sizeof modes[0], &mode));
     graph->mode = (host_mode)mode;

@@ -152,7 +152,7 @@ static const sluice_error *find_full(work_state *worker)
     worker->full = (sluice_error){0};
     (void)pf_fail(&worker->full, SLUICE_QUOTA, "the graph has %llu bytes of disk, and may have %llu",
                   (unsigned long long)used, (unsigned long long)quota);
-    pf_hint(&worker->full, "run `sluice gc GRAPH`, or give the graph a larger quota in the supervisor's configuration");
+    pf_hint(&worker->full, PF_QUOTA_HINT);
     return &worker->full;
 }
 

@@ -53,6 +53,8 @@ class Config(ServeTest):
                 (graph(max_jobs=65), "graphs[0].max_jobs: 65 is not"),
                 (graph(memory="lots"), "graphs[0].memory: \"lots\" is not a size"),
                 (graph(memory="1M"), "graphs[0].memory: \"1M\" is too little: the least is 64M"),
+                (graph(quota="4M"), "graphs[0].quota: \"4M\" is too little: the least is 8M"),
+                (graph(quota=4128768), "graphs[0].quota: 4128768 is not a whole number from 8388608"),
                 (graph(memory="99999999999T"), "is not a size"),
                 (graph(mode="fast"), "graphs[0].mode: \"fast\" is not one of optimistic, queued, single"),
                 (graph(uids=["root"]), "graphs[0].uids[0]: a number was expected"),

@@ -292,7 +292,9 @@ class Hosted(ServeTest):
 
     def test_a_graph_beyond_its_quota_takes_no_more_and_others_do(self):
         self.graphs("G", "H")
-        self.configure({"path": "G", "quota": "1M"}, "H")
+        self.write("wide.csv", "id,v\n" + "".join("%d,%s\n" % (100 + row, os.urandom(50000).hex()) for row in range(50)))
+        self.done("load", "G", "P=wide.csv")
+        self.configure({"path": "G", "quota": "8M"}, "H")
         self.serve()
         refused = self.say(self.mutate(insert(1)))
         self.assertEqual((refused.code, refused.error["code"], refused.error["committed"]), (10, "QUOTA", False))

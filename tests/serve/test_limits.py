@@ -70,7 +70,7 @@ class Limits(ServeTest):
     def test_a_job_that_comes_to_need_more_than_the_quota_fails_and_leaves_nothing(self):
         self.graphs("G", "H")
         before = disk_of(self.path("G"))
-        self.configure({"path": "G", "quota": before + 2 * MIB}, "H")
+        self.configure({"path": "G", "quota": before + 5 * MIB}, "H")
         self.serve()
         large = self.table("large.csv", 0, ROWS, 400)
         for workers in ("1", "2"):
@@ -82,6 +82,23 @@ class Limits(ServeTest):
         self.assertEqual(self.say(self.start("load", "G", self.table("small.csv", 0, 100, 100))).code, 0)
         self.end()
         self.clean()
+
+    def test_the_least_quota_takes_rows_and_when_it_is_full_the_hint_makes_room(self):
+        self.graphs("G", "H")
+        self.configure({"path": "G", "quota": "8M"}, "H")
+        self.serve()
+        rows = self.table("rows.csv", 0, 2000, 600)
+        loads = 0
+        said = self.say(self.start("load", "G", rows, "--mode", "overwrite", "--json"))
+        self.assertEqual(said.code, 0, said.err)
+        while said.code == 0 and loads < 20:
+            loads += 1
+            said = self.say(self.start("load", "G", rows, "--mode", "overwrite", "--json"))
+        self.assertEqual((said.code, said.error["code"]), (10, "QUOTA"), said.err)
+        self.assertIn("`sluice gc G --keep 1`", said.err)
+        self.assertEqual(self.say(self.start("gc", "G", "--keep", "1")).code, 0)
+        self.assertEqual(self.say(self.start("load", "G", rows, "--mode", "overwrite")).code, 0)
+        self.end()
 
     def test_a_job_beyond_its_memory_fails_and_its_process_goes_on(self):
         if self.sanitized():
