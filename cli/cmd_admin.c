@@ -8,6 +8,7 @@
 #include "coord/objects.h"
 #include "coord/recover.h"
 #include "store/read/verify.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- verify ---- */
@@ -21,20 +22,52 @@ typedef struct verifying {
     cli_run *run;
     cli_json document; /* with --json: its list of problems is open */
     uint64_t problems;
+    char salvage[256]; /* a type whose rows are damaged; "": none */
+    bool derived;      /* is anything that `index` makes anew? */
     cli_progress progress;
     cli_work count;
 } verifying;
 
-static sluice_status note_problem(void *context, const char *object, const char *problem, sluice_error *err)
+/* What leads on from a damaged file: keys and indexes are made anew from the rows, rows are salvaged. */
+static void note_damaged(verifying *state, const char *object, const char *type)
+{
+    bool derived = strstr(object, "/keys/") || strstr(object, "/indexes/");
+    state->derived |= derived;
+    if (!derived && !state->salvage[0])
+        (void)snprintf(state->salvage, sizeof state->salvage, "%s", type);
+}
+
+static void hint_at_repair(const verifying *state, sluice_error *err)
+{
+    char word[PF_WORD_BYTES];
+    if (state->salvage[0])
+        pf_hint(err,
+                "`sluice salvage GRAPH %s --into salvaged` makes a graph of the rows of a damaged table that are "
+                "whole; a backup has all",
+                pf_word(word, state->salvage));
+    else if (state->derived)
+        pf_hint(
+            err,
+            "remove the damaged file: `sluice index GRAPH` makes it anew from the rows (verify goes on to name it as "
+            "missing where older generations have it)");
+    else
+        pf_hint(err, "`sluice recover GRAPH` settles what can be settled; what is damaged is named on standard output");
+}
+
+static sluice_status note_problem(void *context, const char *object, const char *type, const char *problem,
+                                  sluice_error *err)
 {
     verifying *state = context;
     state->problems++;
+    if (type)
+        note_damaged(state, object, type);
     cli_progress_clear(&state->progress);
     if (!state->run->arguments.json)
-        return cli_print(state->run, err, "%s: %s\n", object, problem);
+        return cli_print(state->run, err, "%s%s%s: %s\n", object, type ? ", of " : "", type ? type : "", problem);
     st_json_object(&state->document.json);
     st_json_name(&state->document.json, "object");
     st_json_text(&state->document.json, object);
+    st_json_named_text(&state->document.json, "type", type);
     st_json_name(&state->document.json, "problem");
     st_json_text(&state->document.json, problem);
     st_json_object_end(&state->document.json);
@@ -98,7 +131,7 @@ static sluice_status run_verify(cli_run *run, sluice_error *err)
     if (state.problems > 0) {
         status = pf_fail(err, SLUICE_CORRUPT, "%llu problem%s found", (unsigned long long)state.problems,
                          state.problems == 1 ? " was" : "s were");
-        pf_hint(err, "what is damaged is named on standard output; commands that need it refuse to answer from it");
+        hint_at_repair(&state, err);
     }
 done:
     cli_progress_clear(&state.progress);

@@ -81,8 +81,7 @@ static const char *graph_of(const cli_run *run)
 /* One word of a shell. */
 static sluice_status append_word(pf_buffer *line, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%:,";
-    if (word[0] && strspn(word, plain) == strlen(word))
+    if (pf_is_plain_word(word))
         return pf_buffer_append_text(line, word, NULL);
     PF_TRY(pf_buffer_append_text(line, "'", NULL));
     for (; *word; word++)

@@ -212,16 +212,19 @@ static bool is_known(void *context, const char *path)
     return false;
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)err;
     checking *check = context;
     bool derived = strstr(object, "/keys/") || strstr(object, "/indexes/");
     if (check->problems++ == 0) {
         pf_fail(&check->first, SLUICE_CORRUPT, "%s: %s", object, problem);
-        pf_hint(&check->first, derived ? "`sluice index GRAPH` makes it anew; then take the backup again"
-                                       : "no backup was made of it; `sluice verify GRAPH` shows all damage, sluice "
-                                         "salvage rebuilds a table from what is whole");
+        pf_hint(&check->first, derived
+                                   ? "remove that file: `sluice index GRAPH` makes it anew; then take the backup again"
+                                   : "no backup was made of it; `sluice verify GRAPH` shows all damage, sluice "
+                                     "salvage rebuilds a table from what is whole");
     }
     if (strncmp(object, "tables/", strlen("tables/")) == 0 && !strchr(object, ' '))
         (void)pf_remove(check->job->to, object, NULL); /* the next backup copies it anew */

@@ -106,7 +106,7 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
 {
     const char *columns = words->fields > 1 ? "columns" : "column", *names = words->names;
     const char *values = words->fields ? words->values : "its default";
-
+    char word[PF_WORD_BYTES];
     (void)job;
     switch (probe->rule) {
     case WK_RULE_KEY:
@@ -142,7 +142,7 @@ static void say(const load_job *job, const wk_probe *probe, const wk_event *even
                      values, probe->type->name);
         if (!probe->node_named && probe->node->key_count == 0)
             wk_hint(fault, "%.80s has no key: edges name its nodes by _row_id, which `sluice scan GRAPH %s` shows",
-                    probe->node->name, probe->node->name);
+                    probe->node->name, pf_word(word, probe->node->name));
         break;
     case WK_RULE_COUNTS:
         wk_fault_set(fault, SLUICE_CONSTRAINT_CARDINALITY,

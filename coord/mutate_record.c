@@ -173,13 +173,14 @@ static bool refuse_unnamed(reading *r)
 static bool refuse_keyless(reading *r)
 {
     const st_type_def *def = r->record->type->def;
+    char word[PF_WORD_BYTES];
     mut_fault(r->job, r->record->number, SLUICE_INPUT_SYNTAX,
               "%s has no key: its %s are named by \"_row_id\", as in \"_row_id\": 7", def->name,
               def->edge ? "edges" : "nodes");
     if (def->edge)
-        mut_hint(r->job, "`sluice scan GRAPH %s --columns _row_id,from,to` shows them", def->name);
+        mut_hint(r->job, "`sluice scan GRAPH %s --columns _row_id,from,to` shows them", pf_word(word, def->name));
     else
-        mut_hint(r->job, "`sluice scan GRAPH %s` shows them", def->name);
+        mut_hint(r->job, "`sluice scan GRAPH %s` shows them", pf_word(word, def->name));
     return false;
 }
 

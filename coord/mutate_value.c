@@ -35,8 +35,10 @@ void mut_hint(mut_job *job, const char *fmt, ...)
 {
     va_list arguments;
     va_start(arguments, fmt);
-    (void)vsnprintf(job->fault.hint, sizeof job->fault.hint, fmt, arguments);
+    int length = vsnprintf(job->fault.hint, sizeof job->fault.hint, fmt, arguments);
     va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof job->fault.hint)
+        job->fault.hint[0] = '\0'; /* as pf_hint */
 }
 
 /* ---- JSON ---- */

@@ -130,10 +130,38 @@ void pf_hint(sluice_error *err, const char *fmt, ...)
 {
     if (!err)
         return;
+    char hint[sizeof err->hint];
     va_list args;
     va_start(args, fmt);
-    copy_format(err->hint, sizeof err->hint, fmt, args);
+    int length = vsnprintf(hint, sizeof hint, fmt, args);
     va_end(args);
+    copy_text(err->hint, sizeof err->hint, length >= 0 && (size_t)length < sizeof hint ? hint : "");
+}
+
+bool pf_is_plain_word(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%:,";
+    return text[0] && text[strspn(text, plain)] == '\0';
+}
+
+const char *pf_word(char word[PF_WORD_BYTES], const char *text)
+{
+    size_t at = 0;
+    if (pf_is_plain_word(text)) {
+        copy_text(word, PF_WORD_BYTES, text);
+        return word;
+    }
+    word[at++] = '\'';
+    for (; *text && at < PF_WORD_BYTES - 6; text++) {
+        if (*text == '\'') {
+            memcpy(word + at, "'\\'", 3);
+            at += 3;
+        }
+        word[at++] = *text;
+    }
+    word[at++] = '\'';
+    word[at] = '\0';
+    return word;
 }
 
 void pf_details(sluice_error *err, const char *fmt, ...)

@@ -9,6 +9,7 @@
 #define PLATFORM_FAIL_H
 
 #include <sluice/error.h>
+#include <stdbool.h>
 
 #define PF_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
@@ -24,8 +25,13 @@ sluice_status pf_fail_errno(sluice_error *err, int error_number, const char *wha
 /* Out of memory (RESOURCE_LIMIT), and what its message says. */
 #define PF_NO_MEMORY "out of memory"
 sluice_status pf_fail_memory(sluice_error *err);
-/* Sets the hint of an error that is being returned; no effect when err is NULL. */
+/* Sets the hint of an error that is being returned; no effect when err is NULL. One that is too long is left out: half
+ * of a command is worse than none. */
 void pf_hint(sluice_error *err, const char *fmt, ...) PF_PRINTF(2, 3);
+/* `text` as one word of a shell, for a command of a hint. Returns `word`. */
+#define PF_WORD_BYTES 1024               /* for names: 255 bytes of which each may want four */
+bool pf_is_plain_word(const char *text); /* as it stands */
+const char *pf_word(char word[PF_WORD_BYTES], const char *text);
 /* Sets details: one JSON object of ids and counts. */
 void pf_details(sluice_error *err, const char *fmt, ...) PF_PRINTF(2, 3);
 /* Empties an error before a call. */

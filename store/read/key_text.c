@@ -9,9 +9,10 @@ static const st_column_spec row_id_spec = {.name = NULL, .type = ST_ROW_ID};
 
 void st_key_hint(const st_type_def *type, sluice_error *err)
 {
+    char word[PF_WORD_BYTES];
     if (type->key_count == 0)
         pf_hint(err, "%s has no key: its nodes go by _row_id, which `sluice scan GRAPH %s` shows", type->name,
-                type->name);
+                pf_word(word, type->name));
 }
 
 static sluice_status add_member(const st_type_def *type, st_key_values *key, const char *text, size_t length,
@@ -91,12 +92,13 @@ static sluice_status parse_array(const st_type_def *type, const char *text, st_k
 
 static sluice_status refuse_edges(const st_type_def *type, sluice_error *err)
 {
+    char word[PF_WORD_BYTES];
     if (!type->edge)
         return SLUICE_OK;
     pf_fail_private(err, SLUICE_USAGE, "edges are not looked up by one key", "%s is a type of edges", type->name);
     pf_hint(err,
             "edges are scanned, here all of them: `sluice scan GRAPH %s`; one: --where \"from = KEY and to = KEY\"",
-            type->name);
+            pf_word(word, type->name));
     return SLUICE_USAGE;
 }
 

@@ -155,7 +155,8 @@ sluice_status st_neighbours(st_snapshot *snapshot, const st_type_def *type, cons
                             st_neighbour_fn *each, void *context, sluice_error *err);
 
 /* Checks everything that the branch's head and retained generations reach; each problem is one callback. */
-typedef sluice_status st_problem_fn(void *context, const char *object, const char *problem, sluice_error *err);
+typedef sluice_status st_problem_fn(void *context, const char *object, const char *type, const char *problem,
+                                    sluice_error *err);
 sluice_status st_graph_verify(st_graph *graph, bool quick, st_problem_fn *each, void *context, uint64_t *ret_checked,
                               sluice_error *err);
 /* Every byte of the logs, and of the objects that they reach and that are not known to be whole: for a copy. Rows are

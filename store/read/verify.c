@@ -20,6 +20,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PATH_ROOM 160
+#define DAMAGED   " is damaged: "
+
+/* The type whose table an object below tables/ is of; NULL: none that the schema at hand has. */
+static const char *type_of(const st_verify *verify, const char *object)
+{
+    static const char folder[] = "tables/";
+    if (!verify->schema || strncmp(object, folder, strlen(folder)) != 0)
+        return NULL;
+    const st_type_def *type = st_schema_find_table(verify->schema, strtoull(object + strlen(folder), NULL, 10));
+    return type ? type->name : NULL;
+}
+
 sluice_status st_verify_report(st_verify *verify, const char *object, sluice_error *err, const char *fmt, ...)
 {
     char text[512];
@@ -27,14 +40,33 @@ sluice_status st_verify_report(st_verify *verify, const char *object, sluice_err
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    return verify->each(verify->context, object, text, err);
+    return verify->each(verify->context, object, type_of(verify, object), text, err);
+}
+
+/* The file below tables/ that a message begins with: whatever needs it meets the same damage. */
+static bool file_of(const char *message, char file[PATH_ROOM])
+{
+    size_t length = strcspn(message, " :");
+    if (strncmp(message, "tables/", strlen("tables/")) != 0 || length >= PATH_ROOM)
+        return false;
+    memcpy(file, message, length);
+    file[length] = '\0';
+    return true;
 }
 
 sluice_status st_verify_judge(st_verify *verify, const char *object, sluice_status status, const sluice_error *found,
                               sluice_error *err)
 {
+    char file[PATH_ROOM];
+    bool first = true;
     if (status == SLUICE_OK)
         return SLUICE_OK;
+    if (status == SLUICE_CORRUPT && file_of(found->message, file)) {
+        PF_TRY(st_path_set_add(&verify->reported, file, &first, err));
+        const char *what = found->message + strlen(file);
+        what += strncmp(what, DAMAGED, strlen(DAMAGED)) == 0 ? strlen(DAMAGED) : 1;
+        return first ? st_verify_report(verify, file, err, "%s", what) : SLUICE_OK;
+    }
     if (status == SLUICE_CORRUPT || status == SLUICE_NOT_FOUND || status == SLUICE_UNSUPPORTED_FORMAT ||
         status == SLUICE_IO || status == SLUICE_SUSPECT || status == SLUICE_WRITE_CONFLICT)
         return st_verify_report(verify, object, err, "%s", found->message);
@@ -438,6 +470,7 @@ done:
     free(refs.names);
     free(refs.incarnations);
     st_path_set_free(&verify.seen);
+    st_path_set_free(&verify.reported);
     free(verify.index_sums[0].sums);
     free(verify.index_sums[1].sums);
     st_schema_free(verify.schema);

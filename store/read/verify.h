@@ -8,7 +8,7 @@
 #include "store/read/reader.h"
 #include "store/state/gone.h"
 
-typedef struct st_path_set { /* objects that were checked already */
+typedef struct st_path_set {
     char **paths;
     uint64_t room, count;
 } st_path_set;
@@ -26,8 +26,9 @@ typedef struct st_verify {
     uint64_t checked;
     void (*watch)(void *context, uint64_t objects); /* objects below tables/ so far; NULL: nobody looks on */
     bool (*known)(void *context, const char *path); /* what need not be looked at again; NULL: nothing */
-    st_path_set seen;
-    st_schema *schema; /* of the record at hand */
+    st_path_set seen;                               /* objects that were checked already */
+    st_path_set reported;                           /* files below tables/ that were named as damaged */
+    st_schema *schema;                              /* of the record at hand */
     pf_sha256 schema_identity;
     st_index_sums index_sums[2]; /* by direction */
 } st_verify;
@@ -38,6 +39,8 @@ sluice_status st_verify_report(st_verify *verify, const char *object, sluice_err
 /* What a check of `object` gave: damage is reported and then no failure of verify itself. */
 sluice_status st_verify_judge(st_verify *verify, const char *object, sluice_status status, const sluice_error *found,
                               sluice_error *err);
+/* Takes a path in; *ret_new says whether it was not there. */
+sluice_status st_path_set_add(st_path_set *set, const char *path, bool *ret_new, sluice_error *err);
 /* Is this path new? It is then noted, and counted as checked. */
 sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_first, sluice_error *err);
 

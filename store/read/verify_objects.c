@@ -40,25 +40,31 @@ static sluice_status grow(st_path_set *set, sluice_error *err)
     return SLUICE_OK;
 }
 
-sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_first, sluice_error *err)
+sluice_status st_path_set_add(st_path_set *set, const char *path, bool *ret_new, sluice_error *err)
 {
-    st_path_set *set = &verify->seen;
-    *ret_first = false;
-    if (verify->known && verify->known(verify->context, path))
-        return SLUICE_OK;
+    *ret_new = false;
     if (set->count * 2 >= set->room)
         PF_TRY(grow(set, err));
     uint64_t at = slot_of(set, path);
-    *ret_first = set->paths[at] == NULL;
-    if (!*ret_first)
+    if (set->paths[at])
         return SLUICE_OK;
     set->paths[at] = strdup(path);
     if (!set->paths[at])
         return pf_fail_memory(err);
     set->count++;
-    verify->checked++;
-    if (verify->watch)
-        verify->watch(verify->context, set->count);
+    *ret_new = true;
+    return SLUICE_OK;
+}
+
+sluice_status st_verify_first(st_verify *verify, const char *path, bool *ret_first, sluice_error *err)
+{
+    *ret_first = false;
+    if (verify->known && verify->known(verify->context, path))
+        return SLUICE_OK;
+    PF_TRY(st_path_set_add(&verify->seen, path, ret_first, err));
+    verify->checked += *ret_first;
+    if (*ret_first && verify->watch)
+        verify->watch(verify->context, verify->seen.count);
     return SLUICE_OK;
 }
 

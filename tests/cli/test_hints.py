@@ -3,6 +3,7 @@
 from every command. (What hints say about the content of files is tried in test_messages.py.)"""
 
 import glob
+import json
 import os
 import re
 import shlex
@@ -96,13 +97,43 @@ class Hints(ProgramTest):
         hint = self.hint_of("READ_SET_CHANGED", "load", GRAPH, "P=p.csv", "--mode", "upsert", "--if-head", OPERATION)
         self.assertRegex(hint, "again")
 
-    def test_damage_is_named_by_the_command_of_the_hint(self):
-        largest = max(glob.glob(os.path.join(glob.escape(self.path(GRAPH)), "tables/*/fragments/*.arrow")), key=os.path.getsize)
+    def damage(self, pattern):
+        """Of the largest such file one bit; returns its path in the graph."""
+        root = self.path(GRAPH)
+        largest = max(glob.glob(os.path.join(glob.escape(root), pattern)), key=os.path.getsize)
         with open(largest, "r+b") as file:
-            file.seek(600)
+            file.seek(600 if largest.endswith(".arrow") else os.path.getsize(largest) // 3)
             byte = file.read(1)
-            file.seek(600)
+            file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 1]))
+        return os.path.relpath(largest, root)
+
+    def verify(self):
+        said = self.run_program("verify", GRAPH, "--json")
+        self.assertEqual(said.code, 6)
+        return [(problem["object"], problem["type"]) for problem in json.loads(said.out.splitlines()[0])["problems"]]
+
+    def test_verify_names_each_damaged_file_once_with_its_type_and_what_repairs_it(self):
+        path = self.damage("tables/*/fragments/*.arrow")
+        self.assertEqual(self.verify(), [(path, "P")])  # edges need its keys, too
+        hint = self.hint_of("CORRUPT", "verify", GRAPH)
+        commands = self.paste_all(hint, status=6)
+        self.assertEqual([shlex.split(command) for command in commands], [["sluice", "salvage", GRAPH, "P", "--into", "salvaged"]])
+        self.done("verify", "salvaged")
+
+    def test_damaged_keys_are_made_anew_by_the_command_of_the_hint(self):
+        path = self.damage("tables/*/keys/*.run")
+        self.assertEqual([name for name, _ in self.verify()], [path])
+        hint = self.hint_of("CORRUPT", "verify", GRAPH)
+        self.assertIn("remove the damaged file", hint)
+        os.remove(os.path.join(self.path(GRAPH), path))
+        self.paste_all(hint)
+        self.assertTrue(glob.glob(os.path.join(glob.escape(self.path(GRAPH)), os.path.dirname(path), "*.run")))
+        self.write("q.csv", "id,n\n900,1\n")
+        self.done("load", GRAPH, "P=q.csv")
+
+    def test_damage_is_named_by_the_command_of_the_hint(self):
+        self.damage("tables/*/fragments/*.arrow")
         for words in (("scan", GRAPH, "P"), ("export", GRAPH, "out"), ("backup", GRAPH, "copy"), ("optimize", GRAPH)):
             said = self.run_program(*words)
             if "(CORRUPT)" in said.err:

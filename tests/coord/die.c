@@ -58,8 +58,10 @@ void die_expect_no_litter(pf_sim_disk *disk)
     st_graph_close(graph);
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

@@ -124,8 +124,10 @@ static sluice_status open_on(pf_sim_disk *disk, pf_access access, st_graph **ret
     return st_graph_open_on(volume, access, ret_graph, err);
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

@@ -88,8 +88,10 @@ static sluice_status back_up(st_graph *source, pf_sim_disk *disk, uint64_t k, co
     return co_backup_on(source, volume, NULL, NULL, &report, err);
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

@@ -235,8 +235,10 @@ uint64_t load_fixture_files(load_fixture *fixture, const char *folder)
     return c.files;
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context, (void)err;
     fail_msg("verify: %s: %s", object, problem);
     return SLUICE_OK;

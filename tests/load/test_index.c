@@ -165,8 +165,10 @@ static sluice_status plan(void *context, co_write *write, sluice_error *err)
     return st_delta_add_edit(in.volume, &write->delta, &edit, "lie", err);
 }
 
-static sluice_status note_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status note_problem(void *context, const char *object, const char *type, const char *problem,
+                                  sluice_error *err)
 {
+    (void)type;
     (void)err;
     assert_non_null(strstr(object, "-lie.out"));
     assert_non_null(strstr(problem, "does not have the edges"));

@@ -103,8 +103,10 @@ char *matrix_see_copy(load_fixture *f)
     return text;
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context, (void)err;
     fail_msg("verify: %s: %s", object, problem);
     return SLUICE_OK;

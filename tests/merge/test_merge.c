@@ -420,8 +420,10 @@ static void a_large_fast_forward_takes_the_list_over_and_copies_nothing(void **s
     fixture_free(&fixture);
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

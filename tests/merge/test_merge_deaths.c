@@ -82,8 +82,10 @@ static bool has_source(st_graph *graph)
     return st_ref_read(graph, "s", &incarnation, NULL) == SLUICE_OK;
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

@@ -211,8 +211,10 @@ static void on_conflicts(const co_merge_result *result, const char *wanted)
     assert_int_equal(result->conflicts_found, result->conflict_count);
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

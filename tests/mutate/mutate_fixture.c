@@ -180,8 +180,10 @@ uint32_t mutate_row_ids(st_graph *graph, const char *type, uint64_t *ret_ids, ui
     return count;
 }
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     print_error("%s: %s\n", object, problem);
     return pf_fail(err, SLUICE_CORRUPT, "verify found a problem");

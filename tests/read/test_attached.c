@@ -30,8 +30,10 @@ static pf_id insert(graph_fixture *fixture, int64_t first, uint64_t count)
     return rows_publish(fixture, PERSON, &add);
 }
 
-static sluice_status no_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status no_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)context;
     (void)err;
     print_error("%s: %s\n", object, problem);

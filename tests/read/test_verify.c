@@ -12,8 +12,10 @@ typedef struct problems {
     char text[4096];
 } problems;
 
-static sluice_status note_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status note_problem(void *context, const char *object, const char *type, const char *problem,
+                                  sluice_error *err)
 {
+    (void)type;
     problems *all = context;
     size_t length = strlen(all->text);
     (void)err;

@@ -549,8 +549,10 @@ void sim_oracle_seen(sim_run *run, const st_view *view, const sim_state *state, 
 
 /* ---- the end ---- */
 
-static sluice_status on_problem(void *context, const char *object, const char *problem, sluice_error *err)
+static sluice_status on_problem(void *context, const char *object, const char *type, const char *problem,
+                                sluice_error *err)
 {
+    (void)type;
     (void)err;
     sim_wrong(context, "verify: %s: %s", object, problem);
     return SLUICE_OK;

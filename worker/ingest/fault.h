@@ -26,7 +26,7 @@ typedef struct wk_fault {
     uint64_t line;     /* on which the record begins, or where the fault lies; 0: not yet known, or of no line */
     sluice_status code;
     char text[WK_FAULT_TEXT];
-    char hint[256];
+    char hint[512]; /* as an error's */
 } wk_fault;
 
 bool wk_fault_before(const wk_fault *a, const wk_fault *b);

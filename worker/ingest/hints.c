@@ -9,8 +9,10 @@ void wk_hint(wk_fault *fault, const char *fmt, ...)
     va_list arguments;
 
     va_start(arguments, fmt);
-    (void)vsnprintf(fault->hint, sizeof fault->hint, fmt, arguments);
+    int length = vsnprintf(fault->hint, sizeof fault->hint, fmt, arguments);
     va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof fault->hint)
+        fault->hint[0] = '\0'; /* as pf_hint */
 }
 
 void wk_hint_type(st_type type, wk_fault *fault)
