@@ -30,6 +30,11 @@ class Whole(unittest.TestCase):
             with open(os.path.join(found, "table.md")) as file:
                 table = file.read()
             self.assertTrue(os.path.exists(os.path.join(found, "rows.csv")))
+            again = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/bench"), "--tiny", "--only", "limits", "--peers", "sqlite",
+                                    "--build", BUILD, "--folder", folder, "--results", found], capture_output=True, text=True)
+            self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+            with open(os.path.join(found, "rows.json")) as file:
+                self.others(said["rows"], json.load(file)["rows"], "limits")
             self.assertEqual(os.listdir(folder), ["results"])  # graphs and files are gone
         self.assertEqual(said["failures"], [])
         self.assertEqual(set(said["left out"]) - {"sqlite"}, {"lmdb", "rocksdb", "duckdb", "kuzu", "ladybug", "lancedb", "postgresql"})
@@ -41,6 +46,14 @@ class Whole(unittest.TestCase):
         if "sqlite" not in said["left out"]:
             answers = {row["value"] for row in said["rows"] if row["measure"] == "answer of 2-hop"}
             self.assertEqual(len(answers), 1)  # sluice and SQLite found the same
+
+    def others(self, before, after, part):
+        """A part that was run again has replaced its own rows, and nothing else."""
+        def split(rows):
+            own = [row for row in rows if row["part"] == part]
+            return [row for row in rows if row["part"] != part], [{**row, "value": None} for row in own], own
+        self.assertEqual(split(before)[:2], split(after)[:2])
+        self.assertNotEqual(split(before)[2], split(after)[2])
 
     def test_an_unknown_part_is_refused(self):
         ran = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/bench"), "--only", "nothing"], capture_output=True, text=True)
@@ -104,6 +117,7 @@ class Rules(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             found.write(folder, {"size": "tiny"})
             again, about = results.read(os.path.join(folder, "rows.json"))
+        self.assertEqual(again.without(["part"]).rows, [])
         self.assertEqual((again.rows, again.left_out, again.durations, about), (found.rows, found.left_out, found.durations, {"size": "tiny"}))
 
 

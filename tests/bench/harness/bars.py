@@ -27,6 +27,8 @@ def of_load(case, beside_kuzu, beside_bare):
     work = "load of %s, 2 workers" % case
     yield Bar(work, "kuzu", load("sluice"), load("kuzu"), beside_kuzu)
     yield Bar(work, "bare loader, 2 processes", load("sluice"), load("bare loader"), beside_bare)
+    yield Bar(work + ", --memory 256M", "without it", load("sluice --memory 256M"), load("sluice"), 2)
+    yield Bar("peak memory of the load of %s, --memory 256M" % case, "", load("sluice --memory 256M", "anonymous memory"), None, 256, unit=" MiB")
     yield Bar("bytes on disk after %s" % case, "kuzu", load("sluice", "disk"), load("kuzu", "disk"), 1)
     yield Bar("bytes on disk after %s, --compress" % case, "duckdb, primary key", load("sluice --compress", "disk"), load("duckdb", "disk"), 1)
 

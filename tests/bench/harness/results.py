@@ -49,6 +49,17 @@ class Results:
         """A peer that fails is named with what it said, and the others go on."""
         self.failures.append({"part": part, "case": case, "subject": subject, "reason": reason})
 
+    def without(self, parts):
+        """The others' results."""
+        kept = Results()
+        kept.left_out = self.left_out
+        kept.failures = [failure for failure in self.failures if failure["part"] not in parts]
+        kept.durations = {part: took for part, took in self.durations.items() if part not in parts}
+        for row in self.rows:
+            if row["part"] not in parts:
+                kept.add(*(row[field] for field in FIELDS))
+        return kept
+
     def write(self, folder, about):
         with open(os.path.join(folder, "rows.csv"), "w", newline="") as file:
             writer = csv.DictWriter(file, FIELDS)

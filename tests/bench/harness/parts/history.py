@@ -6,15 +6,14 @@ FEW = 100
 def run(bench):
     sizes = bench.sizes
     deep = "%d commits" % sizes.depth
-    subjects = {"sluice": lambda number: sluice(bench, sizes.depth, number),
-                "sluice, few": lambda number: sluice(bench, FEW, number)}
+    subjects = {"sluice": lambda number: sluice(bench, sizes.depth, number)}
     for peer in bench.of("history"):
         if peer.name in ("sqlite", "lmdb", "rocksdb"):
             subjects[peer.name] = lambda number, peer=peer: of_peer(bench, deep, sizes.depth, peer, number)
-    if sizes.depth < FEW:
-        del subjects["sluice, few"]
-    # A hundred thousand commits take a minute or more: once, but for the few.
+    # A hundred thousand commits take a minute or more: once.
     bench.in_turns("history", deep, subjects, runs=1 if sizes.depth > 10000 else min(bench.runs, 3))
+    if sizes.depth >= FEW:
+        bench.in_turns("history", "%d commits" % FEW, {"sluice": lambda number: sluice(bench, FEW, number)})
     bench.remove("history")
 
 

@@ -2,6 +2,8 @@
 
 from harness import measure
 
+SLOW = ("sqlite", "ladybug", "lancedb", "kuzu")  # ten times as long as the others, and more
+
 
 def run(bench):
     for graph in bench.sizes.graphs:
@@ -40,5 +42,5 @@ def run(bench):
         # Of the large graph only those that a bar is about: the others take minutes each.
         subjects.update((peer.name, of(peer)) for peer in bench.of("load") if not large or peer.name in ("duckdb", "kuzu"))
         subjects["bare loader"] = bare
-        bench.in_turns("load", case, subjects)
+        bench.in_turns("load", case, subjects, slow=[peer.name for peer in bench.of("load")] if large else SLOW)
         bench.remove("bare", "compressed", "bounded")
