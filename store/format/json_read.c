@@ -84,13 +84,10 @@ static bool scan_string(scanner *scan)
     if (!take(scan, '"'))
         return false;
     for (;;) {
+        scan->at += st_plain_length(scan->bytes + scan->at, scan->length - scan->at);
         if (scan->at >= scan->length)
             return false;
         uint8_t c = scan->bytes[scan->at];
-        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
-            scan->at++;
-            continue;
-        }
         if (c < 0x20)
             return false;
         if (c == '"') {

@@ -59,11 +59,17 @@ static void build_escape(builder *from)
 static char *build_text(builder *from)
 {
     char *start = from->text;
-    for (from->at++; *from->at != '"';) {
+    for (from->at++;;) {
+        size_t plain = st_plain_length(from->at, (size_t)(from->end - from->at));
+        memcpy(from->text, from->at, plain);
+        from->text += plain;
+        from->at += plain;
+        if (*from->at == '"')
+            break;
         if (*from->at == '\\') {
             from->at++;
             build_escape(from);
-        } else {
+        } else { /* of a longer character */
             *from->text++ = (char)*from->at++;
         }
     }

@@ -103,15 +103,6 @@ void st_json_name(st_json *json, const char *name)
     json->comma = false;
 }
 
-/* Bytes of text that stand for themselves: printable ASCII but quote and backslash. */
-static size_t plain_length(const uint8_t *bytes, size_t length)
-{
-    size_t at = 0;
-    while (at < length && bytes[at] >= 0x20 && bytes[at] < 0x80 && bytes[at] != '"' && bytes[at] != '\\')
-        at++;
-    return at;
-}
-
 static void put_escape(st_json *json, uint8_t byte)
 {
     static const char hex[] = "0123456789abcdef";
@@ -148,7 +139,7 @@ static void put_escape(st_json *json, uint8_t byte)
 /* A quoted text. Bytes that are not UTF-8 become U+FFFD when `lossy`, else they are an error. */
 static void put_quoted(st_json *json, const uint8_t *bytes, size_t length, bool lossy)
 {
-    size_t start = 0, at = plain_length(bytes, length);
+    size_t start = 0, at = st_plain_length(bytes, length);
 
     separate(json);
     if (at == length && length < SIZE_MAX - 2 && make_room(json, length + 2)) {

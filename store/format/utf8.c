@@ -106,3 +106,29 @@ size_t st_utf8_get(const void *bytes, size_t length, uint32_t *ret_code_point)
     *ret_code_point = point;
     return step;
 }
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Not 0 when any of the eight bytes is zero. */
+static uint64_t any_zero(uint64_t eight)
+{
+    return (eight - EACH(1)) & ~eight & EACH(0x80);
+}
+
+static bool all_plain(const uint8_t *bytes)
+{
+    uint64_t eight;
+    memcpy(&eight, bytes, sizeof(eight));
+    uint64_t below_space = (eight - EACH(0x20)) & ~eight & EACH(0x80);
+    return (below_space | (eight & EACH(0x80)) | any_zero(eight ^ EACH('"')) | any_zero(eight ^ EACH('\\'))) == 0;
+}
+
+size_t st_plain_length(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+    while (length - at >= sizeof(uint64_t) && all_plain(bytes + at))
+        at += sizeof(uint64_t);
+    while (at < length && bytes[at] >= 0x20 && bytes[at] < 0x80 && bytes[at] != '"' && bytes[at] != '\\')
+        at++;
+    return at;
+}

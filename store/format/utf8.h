@@ -18,5 +18,8 @@ uint64_t st_utf8_code_points(const void *bytes, size_t length);
 size_t st_utf8_put(uint32_t code_point, uint8_t ret_bytes[4]);
 /* Bytes of the code point at the start of valid, non-empty UTF-8; *ret_code_point is its number. */
 size_t st_utf8_get(const void *bytes, size_t length, uint32_t *ret_code_point);
+/* How many bytes from here on stand for themselves inside a JSON text: ASCII from the space on but quote and backslash.
+ */
+size_t st_plain_length(const uint8_t *bytes, size_t length);
 
 #endif

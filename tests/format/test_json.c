@@ -2,6 +2,7 @@
  * The canonical writer and the strict reader of control documents.
  */
 #include "store/format/json.h"
+#include "store/format/utf8.h"
 
 #include <float.h>
 #include <math.h>
@@ -250,6 +251,34 @@ static void a_document_in_another_form_is_not_canonical(void **state)
     pf_buffer_free(&buffer);
 }
 
+static bool stands_for_itself(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+/* Eight bytes are looked at together: each value at each place, before, inside and behind such a step. */
+static void what_stands_for_itself_is_found_byte_by_byte(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length <= 26; length++) {
+        for (size_t at = 0; at < length; at++) {
+            for (unsigned byte = 0; byte < 256; byte++) {
+                uint8_t bytes[26];
+                memset(bytes, byte % 2 ? 0x7f : 0x20, sizeof(bytes));
+                bytes[at] = (uint8_t)byte;
+                assert_int_equal(st_plain_length(bytes, length), stands_for_itself((uint8_t)byte) ? length : at);
+                if (at + 1 < length) { /* a borrow from below must not hide or make one */
+                    bytes[at + 1] = (uint8_t)(255 - byte);
+                    size_t end = !stands_for_itself((uint8_t)byte)           ? at
+                                 : !stands_for_itself((uint8_t)(255 - byte)) ? at + 1
+                                                                             : length;
+                    assert_int_equal(st_plain_length(bytes, length), end);
+                }
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +291,7 @@ int main(void)
         cmocka_unit_test(short_texts_are_read_without_fault),
         cmocka_unit_test(fields_are_typed),
         cmocka_unit_test(a_document_in_another_form_is_not_canonical),
+        cmocka_unit_test(what_stands_for_itself_is_found_byte_by_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
