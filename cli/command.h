@@ -68,8 +68,8 @@ static inline const char *cli_text_or(const cli_run *run, uint32_t which, const 
 
 /* The option --memory: USAGE when it is nothing. */
 sluice_status cli_check_memory(const cli_run *run, uint32_t which, sluice_error *err);
-/* Holds this process to it, or to half of what there is. A supervisor's runner, which serves others after it, has its
- * share already. */
+/* Holds this process to it, or to half of what there is. A supervisor's runner has its
+ * share already, and goes back to it after a command with a tighter one. */
 sluice_status cli_bound_memory(const cli_run *run, uint32_t which, sluice_error *err);
 
 /* Opens operand 0 as a graph for reading, pins the branch at the place (NULL: main, its head). Both are closed by

@@ -16,7 +16,9 @@ sluice_status cli_bound_memory(const cli_run *run, uint32_t which, sluice_error 
 {
     uint64_t bytes = cli_option_value(run, which)->number;
     PF_TRY(cli_check_memory(run, which, err));
-    if (!run->hosted)
+    if (!run->hosted) /* a supervisor's runner has a bound already; a tighter one is this job's alone */
         pf_memory_bound(bytes > 0 ? bytes : pf_memory_available() / 2);
+    else if (bytes > 0)
+        pf_memory_bound(bytes);
     return SLUICE_OK;
 }

@@ -181,24 +181,40 @@ static uint64_t untouched(void)
     return read_sizes(getpid(), &anonymous, &data) && data > anonymous ? data - anonymous : 0;
 }
 
+static rlim_t inherited = RLIM_INFINITY; /* the limit before the first bound */
+
+static void set_limit(uint64_t bytes)
+{
+    struct rlimit limit;
+    if (HAS_SHADOW || getrlimit(RLIMIT_DATA, &limit) != 0)
+        return;
+    rlim_t data =
+        bytes == PF_MEMORY_UNBOUND ? RLIM_INFINITY : (bytes > STACK_ROOM ? bytes - STACK_ROOM : 0) + untouched();
+    limit.rlim_cur = data < inherited ? data : inherited;
+    (void)setrlimit(RLIMIT_DATA, &limit); /* at most what it was: always allowed */
+}
+
 void pf_memory_bound(uint64_t bytes)
 {
     struct rlimit limit;
-
     if (bytes >= share)
         return;
+    if (share == PF_MEMORY_UNBOUND && getrlimit(RLIMIT_DATA, &limit) == 0)
+        inherited = limit.rlim_cur;
     share = bytes;
     if (bytes < PROMPT_BELOW) {
         give_back_promptly();
         reach(2 * bytes);
     }
-    if (HAS_SHADOW || getrlimit(RLIMIT_DATA, &limit) != 0)
+    set_limit(bytes);
+}
+
+void pf_memory_bound_again(uint64_t before)
+{
+    if (before == share)
         return;
-    rlim_t data = (bytes > STACK_ROOM ? bytes - STACK_ROOM : 0) + untouched();
-    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= data)
-        return;
-    limit.rlim_cur = data;
-    (void)setrlimit(RLIMIT_DATA, &limit); /* lowering it is always allowed */
+    share = before;
+    set_limit(before);
 }
 
 uint64_t pf_memory_share(void)

@@ -18,8 +18,10 @@ uint64_t pf_memory_available(void);
 /* That limit by a list like /proc/self/cgroup and the hierarchies below a folder like /sys/fs/cgroup; PF_MEMORY_UNBOUND
  * when there is none. */
 uint64_t pf_memory_limit_of_groups(const char *list, const char *hierarchies);
-/* From here on this process has at most so many bytes (PF_MEMORY_UNBOUND: no bound). Only ever lowered. */
+/* From here on this process has at most so many bytes (PF_MEMORY_UNBOUND: no bound). Only ever lowered, */
 void pf_memory_bound(uint64_t bytes);
+/* but for a process that goes on after a job which had a bound of its own: back to the share that it had before. */
+void pf_memory_bound_again(uint64_t before);
 /* The bound of this process; PF_MEMORY_UNBOUND when it has none. */
 uint64_t pf_memory_share(void);
 /* The smaller of `wanted` and that part of the share, but at least `least`: how much of it one use may take. */

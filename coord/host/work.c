@@ -295,7 +295,9 @@ int host_work(const host_place *place)
         if (!confined && !confine(&worker))
             return 1;
         confined = true;
+        uint64_t share = pf_memory_share();
         int exit = run_order(&worker);
+        pf_memory_bound_again(share);
         drop_order(&worker);
         tell_heap(&worker);
         bool told = answer(&worker, exit);

@@ -101,6 +101,32 @@ static void a_bound_is_held_by_the_kernel(void **state)
     assert_true(pf_memory_of(INT32_MAX) == 0);
 }
 
+/* How many MiB there are within a bound, and after it within the one before. */
+static int take_twice(void *context)
+{
+    static void *blocks[100];
+    uint64_t bound = *(const uint64_t *)context;
+    unsigned taken = 0, within;
+    pf_memory_bound(2 * bound);
+    pf_memory_bound(bound);
+    for (; taken < 100 && (blocks[taken] = malloc(MIB)) != NULL; taken++)
+        memset(blocks[taken], 1, MIB);
+    within = taken;
+    pf_memory_bound_again(2 * bound);
+    if (pf_memory_share() != 2 * bound)
+        return 200;
+    for (; taken < 100 && (blocks[taken] = malloc(MIB)) != NULL; taken++)
+        memset(blocks[taken], 1, MIB);
+    return within <= bound / MIB && taken > within + bound / MIB / 2 && taken <= 2 * bound / MIB ? 0 : 201;
+}
+
+static void a_tighter_bound_of_one_job_ends_with_it(void **state)
+{
+    (void)state;
+    uint64_t bound = 24 * MIB;
+    test_child_expect_exit(test_child(take_twice, &bound), 0);
+}
+
 typedef struct begin {
     uint64_t bound, room;
 } begin;
@@ -155,6 +181,7 @@ int main(void)
         cmocka_unit_test(the_least_limit_on_the_way_up_counts),
         cmocka_unit_test(what_is_no_list_limits_nothing),
         cmocka_unit_test(a_bound_is_held_by_the_kernel),
+        cmocka_unit_test(a_tighter_bound_of_one_job_ends_with_it),
         cmocka_unit_test(a_share_is_whole_wherever_addresses_begin),
         cmocka_unit_test(parts_of_a_share_have_a_floor_and_a_ceiling),
     };
