@@ -46,9 +46,26 @@ static const char *truth_word(sluice_truth truth)
     return truth == SLUICE_TRUE ? "yes" : truth == SLUICE_FALSE ? "no" : "unknown";
 }
 
+/* What leads on from a code by itself, whoever met it; NULL: nothing more than its action. */
+static const char *hint_of_code(sluice_status code)
+{
+    if (code == SLUICE_NO_SPACE)
+        return "free some space on the disk and try again; `sluice gc GRAPH` removes what nothing needs";
+    if (code == SLUICE_PERMISSION)
+        return "run it as the owner of the graph and the files, or let the owner give the right (ls -l shows who that "
+               "is)";
+    if (code == SLUICE_IO)
+        return "the system's log may say why (dmesg); `sluice verify GRAPH` says whether what is stored is whole";
+    if (code == SLUICE_INTERNAL)
+        return "try again; `sluice verify GRAPH` says whether the graph is whole, `sluice version` what to report";
+    return NULL;
+}
+
 /* What to do about a code, without a word of the user's. */
 static const char *safe_hint(const sluice_error *error)
 {
+    if (hint_of_code(error->code))
+        return hint_of_code(error->code);
     switch (sluice_status_action(error->code)) {
     case SLUICE_ACTION_RETRY:
         return "try again; with the same operation id it is done once";
@@ -117,7 +134,7 @@ void cli_print_error(const cli_run *run, const sluice_error *error)
     print_line("sluice: ", text, suffix);
     if (error->hint[0])
         print_hint(run, error->hint);
-    else if (sluice_status_action(error->code) != SLUICE_ACTION_FIX && safe_hint(error))
+    else if (hint_of_code(error->code) || (sluice_status_action(error->code) != SLUICE_ACTION_FIX && safe_hint(error)))
         print_hint(run, safe_hint(error));
     if (error->operation_id[0]) {
         char line[160];

@@ -22,7 +22,8 @@ static sluice_status no_graph(pf_volume *volume, sluice_status status, const slu
     if (pf_stat_path(volume, ST_BACKUP_NEW, &stat, NULL) == SLUICE_OK)
         pf_hint(err, "it holds a `backup` that was cut short: run the same `backup` again");
     else
-        pf_hint(err, "an `init` that was cut short is finished by the same `init` again");
+        pf_hint(err,
+                "give the folder that `init` made; an `init` that was cut short is finished by the same `init` again");
     return SLUICE_UNSUPPORTED_FORMAT;
 }
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 
 from support.program import ProgramTest, main
@@ -149,6 +150,83 @@ class Hints(ProgramTest):
         if said.code == 5:
             self.paste_all(self.hint_of("SUSPECT", "mutate", GRAPH, "m.jsonl"))
             self.done("mutate", GRAPH, "m.jsonl")
+
+    def test_a_failed_call_and_a_fault_of_the_program_lead_on_to_verify(self):
+        if not self.has_failpoints():
+            self.skipTest("a build without failpoints")
+        self.write("m.jsonl", '{"op": "update", "node": "P", "key": 1, "set": {"n": 7}}\n')
+        for code, point in (("IO", "volume.lock=error"), ("INTERNAL", "worker.after_take=kill@*")):
+            words = ("mutate", GRAPH, "m.jsonl") if code == "IO" else ("load", GRAPH, "P=p.csv", "--mode", "upsert", "--workers", "2")
+            self.paste_all(self.hint_of(code, *words, env={"SLUICE_FAILPOINT": point}))
+            self.done(*words)  # and again, as it says
+
+    def test_one_writer_at_a_time_and_a_graph_that_is_moved_away(self):
+        if not self.has_failpoints():
+            self.skipTest("a build without failpoints")
+        self.write("s.json", SCHEMA)
+        self.done("init", "single", "--schema", "s.json", "--mode", "single")
+        self.write("m.jsonl", '{"op": "insert", "node": "P", "set": {"id": 1}}\n')
+        first = self.start("mutate", "single", "m.jsonl", env={"SLUICE_FAILPOINT": "gates.after=stop"})
+        writer = self.stopped_process(first)
+        self.write("n.jsonl", '{"op": "insert", "node": "P", "set": {"id": 2}}\n')
+        busy = self.finish(self.start("mutate", "single", "n.jsonl"))
+        self.assertRegex(busy.err, r'(?s)\(WRITER_BUSY\).*hint: try again')
+        os.rename(self.path("single"), self.path("elsewhere"))
+        os.kill(writer, signal.SIGCONT)
+        said = self.finish(first)
+        self.assertIn("(FENCED)", said.err)
+        self.assertIn("`sluice recover single`", said.err)
+        os.rename(self.path("elsewhere"), self.path("single"))
+        self.paste_all(re.search("^hint: (.*)$", said.err, re.M).group(1))
+        self.done("mutate", "single", "n.jsonl")
+
+    def test_what_is_no_graph_no_place_or_no_such_file_says_what_is_one(self):
+        self.write("bad.arrow", "this is text\n")
+        self.write("p.csv.zst", "id\n1\n")
+        self.write("s.json", SCHEMA)
+        os.mkdir(self.path("empty"))
+        for code, said, words in (
+                ("UNSUPPORTED_FORMAT", "`init`", ("status", "empty")), ("UNSUPPORTED_FORMAT", "pyarrow.feather", ("load", GRAPH, "P=bad.arrow")),
+                ("UNSUPPORTED_FORMAT", "must not be called", ("load", GRAPH, "P=p.csv.zst")),
+                ("UNSUPPORTED_FILESYSTEM", "findmnt -T DIR", ("init", "/proc/sluice", "--schema", "s.json"))):
+            self.assertIn(said, self.hint_of(code, *words))
+        self.assertEqual(self.paste("findmnt -T .").returncode, 0)
+
+    def test_what_this_user_may_not_read_says_who_may(self):
+        """As another user: root may do everything."""
+        os.chmod(self.path("p.csv"), 0)
+        other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        self.let_in()
+        said = self.finish(self.start("load", GRAPH, "P=p.csv", **other))
+        self.assertIn("(PERMISSION)", said.err)
+        self.assertIn("hint: run it as the owner of the graph and the files", said.err)
+        os.chmod(self.path("p.csv"), 0o600)
+        self.done("load", GRAPH, "P=p.csv", "--mode", "upsert")
+
+    def let_in(self):
+        """Others through to the test's folder, as far as it is ours."""
+        folder = self.folder
+        while os.stat(folder).st_uid == os.geteuid() and folder != "/":
+            mode = os.stat(folder).st_mode & 0o7777
+            if not mode & 1:
+                os.chmod(folder, mode | 1)
+                self.addCleanup(os.chmod, folder, mode)
+            folder = os.path.dirname(folder)
+
+    def test_each_code_is_forced_somewhere(self):
+        """By name in this file, or where its own tests say what its hint is."""
+        elsewhere = {"QUEUE_FULL": "serve/test_hosted.py", "TIMEOUT": "serve/test_hosted.py", "QUOTA": "serve/test_limits.py", "NO_SPACE": "load/test_full_disk.py",
+                     "KEY_CONFLICT": "cli/test_messages.py", "CONSTRAINT_TYPE": "cli/test_messages.py", "INPUT_SYNTAX": "cli/test_messages.py"}
+        # no hint of their own: the message has the value and the rule; or another process has to stand still for a bound that no test waits for
+        excused = {"OK", "CONSTRAINT_NULL", "CONSTRAINT_UNIQUE", "CONSTRAINT_CARDINALITY", "CONSTRAINT_CHECK", "INPUT_CHANGED", "INVALID_NAME", "CANCELLED",
+                   "REBASE_EXHAUSTED", "LIVE_WRITER_CONTENTION", "RECOVERY_REQUIRED"}
+        with open(os.path.join(SOURCE, "docs/errors.md"), encoding="utf-8") as file:
+            codes = re.findall(r"^\| `([A-Z_]+)` \|", file.read(), re.M)
+        self.assertGreater(len(codes), 30)
+        for code in codes:
+            with open(os.path.join(SOURCE, "tests", elsewhere.get(code, "cli/test_hints.py")), encoding="utf-8") as file:
+                forced = re.search(r"\b%s\b" % code, file.read().split("def test_each_code")[0])
+            self.assertTrue(forced or code in excused, code)
 
     def has_failpoints(self):
         return self.done("version", "--json").document["build"]["failpoints"]

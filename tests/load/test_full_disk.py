@@ -45,6 +45,7 @@ class FullDisk(ProgramTest):
         said = self.refused(10, "load", "disk/G", *words, "--workers", "2", "--json")
         self.assertEqual(said.error["code"], "NO_SPACE", said.err)
         self.assertIs(said.error["committed"], False)
+        self.assertIn("hint: free some space on the disk and try again; `sluice gc disk/G`", said.err)
         return said
 
     def test_in_the_middle_of_a_load(self):

@@ -314,6 +314,8 @@ class Hosted(ServeTest):
         self.serve(env={"SLUICE_FAILPOINT": "gates.after=stop"})
         result = self.say(self.mutate(insert(1)))
         self.assertEqual((result.code, result.error["code"]), (1, "TIMEOUT"))
+        self.assertIn("hint: try again; with the same operation id it is done once", result.err)
+        self.assertTrue(result.error["operation_id"])
         self.end()
         self.configure("G")
         self.serve()
@@ -376,6 +378,7 @@ class Hosted(ServeTest):
             self.until("it waits", lambda: len(self.jobs()) == key)
         refused = self.say(self.mutate(insert(4)))
         self.assertEqual((refused.code, refused.error["code"]), (3, "QUEUE_FULL"))
+        self.assertIn("hint: try again later, or give the graph a longer \"queue\"", refused.err)
         self.assertEqual(self.keys(), [])  # readers stand in no queue
         begun = self.say(self.start("cancel", self.jobs()[0]["job"], "--json", env={"SLUICE_SOCKET": self.socket_path}))
         self.assertEqual((begun.code, begun.error["code"]), (3, "WRITER_BUSY"))
@@ -392,8 +395,10 @@ class Hosted(ServeTest):
         runner = self.stopped()
         second = self.say(self.mutate(insert(2)))
         self.assertEqual((second.code, second.error["code"]), (3, "WRITER_BUSY"))
+        self.assertIn("hint: try again", second.err)
         os.kill(runner, signal.SIGCONT)
         self.assertEqual(self.say(first).code, 0)
+        self.assertEqual(self.say(self.mutate(insert(2))).code, 0)
         self.end()
 
     def test_term_finishes_what_runs_and_refuses_what_waits(self):
