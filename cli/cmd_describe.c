@@ -23,7 +23,7 @@ typedef struct description {
     uint64_t rows;
 } description;
 
-static void free_description(description *what)
+static void free_type(description *what)
 {
     for (uint32_t i = 0; i < what->count; i++) {
         if (what->profiles)
@@ -32,7 +32,7 @@ static void free_description(description *what)
     }
     free(what->profiles);
     free(what->specs);
-    cli_close_snapshot(&what->place);
+    *what = (description){.place = what->place};
 }
 
 static sluice_status pass_over(description *what, sluice_error *err)
@@ -55,10 +55,9 @@ done:
     return status;
 }
 
-static sluice_status gather(cli_run *run, description *what, sluice_error *err)
+static sluice_status gather(description *what, sluice_error *err)
 {
     bool again = false;
-    PF_TRY(st_snapshot_type(what->place.snapshot, run->arguments.operands[1], &what->type, err));
     PF_TRY(
         st_type_columns(st_snapshot_view(what->place.snapshot)->schema, what->type, &what->specs, &what->count, err));
     what->profiles = calloc((size_t)what->count + 1, sizeof *what->profiles);
@@ -223,26 +222,78 @@ static sluice_status print_document(cli_run *run, const description *what, sluic
     return cli_json_end(run, &document, err);
 }
 
+/* Every type by its size and columns: what there is to describe. No row is read. */
+static sluice_status print_types(cli_run *run, st_snapshot *snapshot, sluice_error *err)
+{
+    const st_view *view = st_snapshot_view(snapshot);
+    cli_table table = {0};
+    pf_buffer line = {0};
+    sluice_status status;
+    PF_GOTO(status, done, cli_table_begin(run->out, 4, &table, err));
+    cli_table_right(&table, 2);
+    for (size_t i = 0; i < 4; i++)
+        PF_GOTO(status, done, cli_table_text(&table, ((const char *[]){"type", "of", "rows", "columns"})[i], err));
+    for (uint32_t i = 0; i < view->schema->type_count; i++) {
+        const st_type_def *type = &view->schema->types[i];
+        const st_table_entry *entry = st_view_table(view, type->table);
+        line.length = 0;
+        for (uint32_t p = 0; p < type->property_count; p++)
+            PF_GOTO(status, done,
+                    pf_buffer_append_format(&line, err, "%s%s %s%s", p > 0 ? ", " : "", type->properties[p].name,
+                                            st_type_name(type->properties[p].type),
+                                            type->properties[p].nullable ? "?" : ""));
+        PF_GOTO(status, done, cli_table_text(&table, type->name, err));
+        PF_GOTO(status, done, cli_table_text(&table, type->edge ? "edges" : "nodes", err));
+        PF_GOTO(status, done, cli_table_number(&table, entry ? entry->rows : 0, err));
+        PF_GOTO(status, done, cli_table_cell(&table, line.data ? (const void *)line.data : "", line.length, err));
+    }
+    status = cli_table_end(&table, err);
+done:
+    cli_table_free(&table);
+    pf_buffer_free(&line);
+    return status;
+}
+
+static sluice_status print_type(cli_run *run, description *what, const st_type_def *type, sluice_error *err)
+{
+    what->type = type;
+    sluice_status status = gather(what, err);
+    if (status == SLUICE_OK)
+        status = run->arguments.json ? print_document(run, what, err) : print_table(run, what, err);
+    free_type(what);
+    return status;
+}
+
 static sluice_status run_describe(cli_run *run, sluice_error *err)
 {
     description what = {0};
+    const st_type_def *type = NULL;
     sluice_status status;
     PF_GOTO(status, done,
             cli_open_snapshot(run, cli_text_or(run, DESCRIBE_BRANCH, NULL), cli_text_or(run, DESCRIBE_AT, NULL),
                               &what.place, err));
-    PF_GOTO(status, done, gather(run, &what, err));
-    status = run->arguments.json ? print_document(run, &what, err) : print_table(run, &what, err);
+    if (run->arguments.operand_count > 1) {
+        PF_GOTO(status, done, st_snapshot_type(what.place.snapshot, run->arguments.operands[1], &type, err));
+        status = print_type(run, &what, type, err);
+        goto done;
+    }
+    const st_schema *schema = st_snapshot_view(what.place.snapshot)->schema;
+    if (!run->arguments.json)
+        status = print_types(run, what.place.snapshot, err);
+    for (uint32_t i = 0; run->arguments.json && status == SLUICE_OK && i < schema->type_count; i++)
+        status = print_type(run, &what, &schema->types[i], err);
 done:
-    free_description(&what);
+    cli_close_snapshot(&what.place);
     return status;
 }
 
-const cli_command cli_describe = {.name = "describe",
-                                  .operands = "GRAPH TYPE",
-                                  .summary = "Print what the values of each column of a type are like.",
-                                  .options = describe_options,
-                                  .option_count = DESCRIBE_OPTIONS,
-                                  .least = 2,
-                                  .most = 2,
-                                  .effect = CLI_READS,
-                                  .run = run_describe};
+const cli_command cli_describe = {
+    .name = "describe",
+    .operands = "GRAPH [TYPE]",
+    .summary = "Print what the values of each column of a type are like; without a type, which types there are.",
+    .options = describe_options,
+    .option_count = DESCRIBE_OPTIONS,
+    .least = 1,
+    .most = 2,
+    .effect = CLI_READS,
+    .run = run_describe};

@@ -130,9 +130,11 @@ static sluice_status parse_value(const cli_option *option, const char *text, cli
                     : option->kind == CLI_SIZE   ? "a size such as 512M"
                     : option->kind == CLI_ID     ? "a UUID"
                     : option->kind == CLI_BYTE   ? "one ASCII character"
-                    : option->kind == CLI_CHOICE ? "one of "
+                    : option->kind == CLI_CHOICE ? (strchr(option->value, '|') ? "one of " : "the word ")
                                                  : "understood",
                     option->kind == CLI_CHOICE ? option->value : "");
+    if (option->kind == CLI_CHOICE)
+        pf_hint(err, "--%s %s: %s", option->name, option->value, option->help);
     return SLUICE_USAGE;
 }
 

@@ -393,6 +393,9 @@ void host_job_end(host_server *host, host_job *job, int exit, const sluice_error
         if (job->failed.operation_id[0] == '\0')
             pf_id_text(&job->operation, job->failed.operation_id);
     }
+    if (exit != 0 || failed)
+        host_log(failed ? "warn" : "info", "job-failed", "graph=%u exit=%d attempts=%u code=%s", job->graph->number,
+                 exit, job->attempts, failed ? sluice_status_name(failed->code) : "-");
     if (job == job->graph->maintenance.job)
         host_maintenance_ended(job->graph, job);
     else if (job == job->graph->lineage.job)

@@ -17,6 +17,7 @@ import base64
 import datetime
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pyarrow
@@ -50,15 +51,31 @@ def version() -> str:
     return _text(_lib.sluice_version()) or ""
 
 
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?:[ =]('[^']*'|(?:skip|insert|overwrite|upsert|ours|theirs|csv|jsonl)\b|\d+[KMGT]?\b))?")
+_SWITCHES = {"ignore-unknown", "no-header", "allow-data-loss", "create-branch", "force"}
+
+
+def _argument(flag: "re.Match[str]") -> str:
+    name, value = flag.group(1).replace("-", "_"), flag.group(2)
+    if flag.group(1) in _SWITCHES:
+        return name + "=True"
+    return name if value is None else "%s=%s" % (name, value if value.startswith("'") or value.isdigit() else "'%s'" % value)
+
+
+def _for_python(text: str) -> str:
+    """A text of the command line's: its flags as the arguments that they are here; commands stay as they are."""
+    return "".join(piece if i % 2 else _FLAG.sub(_argument, piece) for i, piece in enumerate(re.split(r"(`[^`]*`|\bsluice [a-z][^,;]*)", text)))
+
+
 class SluiceError(Exception):
     """What went wrong: code ("KEY_CONFLICT"), text for people, message without names and values, hint, committed and acknowledged
     (None: not known), operation_id, commit_id, phase, retryable, action, details."""
 
     def __init__(self, err: Any) -> None:
         self.code: str = _text(_lib.sluice_status_name(err.code)) or ""
-        self.text: str = _text(err.text) or ""
+        self.text: str = _for_python(_text(err.text) or "")
         self.message: str = _text(err.message) or ""
-        self.hint: str = _text(err.hint) or ""
+        self.hint: str = _for_python(_text(err.hint) or "")
         self.committed: Optional[bool] = _TRUTHS[err.committed]
         self.acknowledged: Optional[bool] = _TRUTHS[err.acknowledged]
         self.operation_id: Optional[str] = _text(err.operation_id) or None

@@ -40,6 +40,13 @@ class Describe(ProgramTest):
         wanted = [count for _, count in counts.most_common(5) if count > 1 and (len(counts) <= 4096 or count > len(there) // 4097)]
         self.assertEqual([count for _, count in found], wanted)
 
+    def test_without_a_type_all_are_listed(self):
+        said = self.done("describe", "G").out.splitlines()
+        self.assertRegex(said[0], r"^type +of +rows +columns$")
+        self.assertEqual(sorted(line.split()[0] for line in said[1:]), sorted(self.done("count", "G", "--json").document))
+        types = [document["type"] for document in self.done("describe", "G", "--json").lines]
+        self.assertEqual(types, [line.split()[0] for line in said[1:]])
+
     def test_a_small_type_is_described_exactly(self):
         rows = [(i, ["Ada", "Bob", "", None, "Zoë"][i % 5] if i != 7 else "Ada", [True, None, True, False][i % 4],
                  [1.5, -0.0, 0.0, None, -2.25, "NaN", 1e300][i % 7], "2026-01-%02d" % (i % 28 + 1)) for i in range(200)]

@@ -92,6 +92,10 @@ class Hints(ProgramTest):
         self.assertIn("--allow-data-loss", self.hint_of("USAGE", "schema", "apply", GRAPH, "s.json"))
         self.done("schema", "apply", GRAPH, "s.json", "--allow-data-loss")
 
+    def test_a_word_that_an_option_does_not_take_is_answered_with_those_that_it_takes(self):
+        self.assertIn("--order-by key: sort by key", self.hint_of("USAGE", "scan", GRAPH, "P", "--order-by", "Name"))
+        self.assertIn("--mode insert|", self.hint_of("USAGE", "load", GRAPH, "P=p.csv", "--mode", "Insert"))
+
     def test_who_meets_another_write_is_told_to_look_again(self):
         self.write("m.jsonl", '{"op": "assert", "node": "P", "key": 1, "equals": {"n": 999}}\n')
         self.hint_of("WRITE_CONFLICT", "mutate", GRAPH, "m.jsonl")

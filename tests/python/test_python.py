@@ -324,6 +324,23 @@ class Package(unittest.TestCase):
         self.assertEqual([line.split(":")[0] for line in said.splitlines()], ["bad.py"], said)
         self.assertIn("[arg-type]", said)
 
+    def test_errors_name_arguments_of_python_and_no_flags(self):
+        for said, wanted in (
+                ("--mode upsert updates what is there already, --on-error skip leaves such rows out",
+                 "mode='upsert' updates what is there already, on_error='skip' leaves such rows out"),
+                ("give --memory 64M or more, or fewer --workers", "give memory='64M' or more, or fewer workers"),
+                ("did you mean \"a\"? (--ignore-unknown leaves it out)", "did you mean \"a\"? (ignore_unknown=True leaves it out)"),
+                ("if this stands for no value, add: --null 'NA'", "if this stands for no value, add: null='NA'"),
+                ("`sluice gc GRAPH --keep 1` makes room", "`sluice gc GRAPH --keep 1` makes room")):
+            self.assertEqual(sluice._for_python(said), wanted)
+        with sluice.Graph.create(os.path.join(self.folder.name, "flags"), SCHEMA) as graph:
+            graph.load({"Person": pyarrow.table({"id": [1], "name": ["a"], "age": [3]})})
+            with self.assertRaises(sluice.SluiceError) as caught:
+                graph.load({"Person": pyarrow.table({"id": [1], "name": ["b"], "age": [4]})})
+        self.assertEqual(caught.exception.code, "KEY_CONFLICT")
+        self.assertIn("mode='upsert'", str(caught.exception))
+        self.assertNotIn("--", caught.exception.hint)
+
     def test_errors_are_exceptions_with_the_envelope(self):
         self.load_people(10)
         with self.assertRaises(sluice.SluiceError) as caught:
