@@ -26,10 +26,10 @@
 /* The type whose table an object below tables/ is of; NULL: none that the schema at hand has. */
 static const char *type_of(const st_verify *verify, const char *object)
 {
-    static const char folder[] = "tables/";
-    if (!verify->schema || strncmp(object, folder, strlen(folder)) != 0)
+    const char *slash = strchr(object, '/');
+    if (!verify->schema || !slash || strncmp(object, "tables/", strlen("tables/")) != 0)
         return NULL;
-    const st_type_def *type = st_schema_find_table(verify->schema, strtoull(object + strlen(folder), NULL, 10));
+    const st_type_def *type = st_schema_find_table(verify->schema, strtoull(slash + 1, NULL, 10));
     return type ? type->name : NULL;
 }
 

@@ -198,24 +198,24 @@ class Hints(ProgramTest):
 
     def test_what_this_user_may_not_read_says_who_may(self):
         """As another user: root may do everything."""
+        if os.geteuid() == 0 and not (self.reaches(self.folder) and self.reaches(self.program)):
+            self.skipTest("other users do not come here")
+        os.chmod(self.folder, 0o755)
         os.chmod(self.path("p.csv"), 0)
         other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-        self.let_in()
         said = self.finish(self.start("load", GRAPH, "P=p.csv", **other))
         self.assertIn("(PERMISSION)", said.err)
         self.assertIn("hint: run it as the owner of the graph and the files", said.err)
         os.chmod(self.path("p.csv"), 0o600)
         self.done("load", GRAPH, "P=p.csv", "--mode", "upsert")
 
-    def let_in(self):
-        """Others through to the test's folder, as far as it is ours."""
-        folder = self.folder
-        while os.stat(folder).st_uid == os.geteuid() and folder != "/":
-            mode = os.stat(folder).st_mode & 0o7777
-            if not mode & 1:
-                os.chmod(folder, mode | 1)
-                self.addCleanup(os.chmod, folder, mode)
-            folder = os.path.dirname(folder)
+    def reaches(self, path):
+        """Can any user come to it?"""
+        while path != "/":
+            path = os.path.dirname(path)
+            if not os.stat(path).st_mode & 1:
+                return False
+        return True
 
     def test_each_code_is_forced_somewhere(self):
         """By name in this file, or where its own tests say what its hint is."""
