@@ -499,9 +499,12 @@ class Hosted(ServeTest):
         self.serve(env={"SLUICE_LOG": "debug"})
         self.assertEqual(self.say(self.mutate('{"op": "insert", "node": "P", "set": {"id": 1, "v": "secretvalue"}}\n',
                                               "Secretgraph")).code, 0)
+        refused = self.say(self.mutate('{"op": "insert", "node": "P", "set": {"id": 1, "v": "secretvalue"}}\n', "Secretgraph"))
+        self.assertEqual(refused.code, 4)
         self.end()
         log = self.read("log").lower()
         self.assertIn("event=serving", log)
+        self.assertRegex(log, r"event=job-failed graph=\d+ exit=4 ")
         for word in ("secret", self.folder.lower(), os.uname().nodename.lower()):
             self.assertNotIn(word, log)
 
