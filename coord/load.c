@@ -310,12 +310,12 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
     sluice_status status;
 
     *ret_result = (co_load_result){0};
-    PF_TRY(find_types(graph, spec, err));
-    PF_TRY(load_rejects_open(spec, &rejects, err));
-    status = co_attempt_make(graph, &attempt, err);
+    PF_GOTO(status, done, find_types(graph, spec, &error));
+    PF_GOTO(status, done, load_rejects_open(spec, &rejects, &error));
+    status = co_attempt_make(graph, &attempt, &error);
     if (status != SLUICE_OK) {
         pf_output_discard(rejects);
-        return status;
+        goto done;
     }
     spec->attempt = attempt.id;
     job.spec = spec;
@@ -336,8 +336,12 @@ static sluice_status run_load(st_graph *graph, load_spec *spec, run_fn *run, co_
         status = make_empty_branch(graph, spec, &answer, &error);
     if (status == SLUICE_OK)
         return SLUICE_OK;
-    if (error.operation_id[0] == '\0')
-        pf_id_text(&spec->operation, error.operation_id);
+done:;
+    const co_request request = {.operation = spec->operation,
+                                .operation_given = !pf_id_is_nil(&spec->options->operation),
+                                .branch = spec->branch,
+                                .creates = spec->options->create_branch};
+    co_write_not_begun(graph, &request, &error);
     if (err)
         *err = error;
     co_load_result_free(ret_result);

@@ -183,13 +183,15 @@ static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run,
     wk_job job = maintain_job_template;
     sluice_error error = {0};
     int64_t started = pf_monotonic_ns();
+    bool ran = false;
+    sluice_status status;
     *ret_result = (co_maintain_result){0};
-    PF_TRY(check_types(graph, spec, err));
-    PF_TRY(co_attempt_make(graph, &attempt, err));
+    PF_GOTO(status, done, check_types(graph, spec, &error));
+    PF_GOTO(status, done, co_attempt_make(graph, &attempt, &error));
     spec->attempt = attempt.id;
     job.spec = spec;
-    sluice_status status = run(&job, spec, &answer, &error);
-    bool ran = status == SLUICE_OK;
+    status = run(&job, spec, &answer, &error);
+    ran = status == SLUICE_OK;
     ret_result->memory_peak = spec->memory_peak;
     ret_result->seconds = (double)(pf_monotonic_ns() - started) / 1e9;
     if (ran)
@@ -198,8 +200,11 @@ static sluice_status run_spec(st_graph *graph, maintain_spec *spec, run_fn *run,
     co_attempt_end(graph, &attempt, ran ? &left : NULL, &error);
     if (status == SLUICE_OK)
         return SLUICE_OK;
-    if (error.operation_id[0] == '\0')
-        pf_id_text(&spec->operation, error.operation_id);
+done:;
+    const co_request request = {.operation = spec->operation,
+                                .operation_given = !pf_id_is_nil(&spec->options->operation),
+                                .branch = spec->branch};
+    co_write_not_begun(graph, &request, &error);
     if (err)
         *err = error;
     co_maintain_result_free(ret_result);

@@ -126,8 +126,15 @@ sluice_status co_revert(st_graph *graph, const co_revert_request *request, co_re
                         .dry_run = request->dry_run};
     co_attempt attempt = {0};
     PF_TRY(digest_request(request, &write.request, err));
-    PF_TRY(co_attempt_make(graph, &attempt, err));
-    sluice_status status = co_write_run(graph, &write, &attempt, &executor, &writer, ret_receipt, err);
+    sluice_error error = {0};
+    sluice_status status = co_attempt_make(graph, &attempt, &error);
+    if (status != SLUICE_OK) {
+        co_write_not_begun(graph, &write, &error);
+        if (err)
+            *err = error;
+        return status;
+    }
+    status = co_write_run(graph, &write, &attempt, &executor, &writer, ret_receipt, err);
     st_snapshot_close(job.target);
     (void)co_attempt_finish(graph, &attempt, NULL); /* what it cannot remove is gc's */
     return status;

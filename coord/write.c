@@ -409,3 +409,26 @@ sluice_status co_write_run(st_graph *graph, const co_request *request, co_attemp
     co_source_close(&run.source);
     return status;
 }
+
+void co_write_not_begun(st_graph *graph, const co_request *request, sluice_error *err)
+{
+    co_run run = {.request = *request, .volume = st_graph_volume(graph)};
+    uint64_t incarnation = 0;
+    bool none = false;
+    if (err->operation_id[0] == '\0')
+        pf_id_text(&request->operation, err->operation_id);
+    else
+        return; /* of a write that began */
+    if (!request->operation_given || err->committed != SLUICE_FALSE)
+        return;
+    run.write = (co_write){.graph = graph, .request = &run.request};
+    if (!request->creates) {
+        sluice_status status = st_ref_read(graph, request->branch ? request->branch : "main", &incarnation, NULL);
+        if (status == SLUICE_NOT_FOUND)
+            return; /* no such branch, nor a commit of it */
+        if (status == SLUICE_OK && st_graph_log(graph, incarnation, &run.log, NULL) == SLUICE_OK)
+            (void)look_for_operation(&run, &none, NULL);
+    }
+    if (!none)
+        err->committed = err->acknowledged = SLUICE_UNKNOWN;
+}

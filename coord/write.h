@@ -129,5 +129,9 @@ typedef struct co_writer {
  * handle. */
 sluice_status co_write_run(st_graph *graph, const co_request *request, co_attempt *attempt, wk_executor *executor,
                            const co_writer *writer, co_receipt *ret_receipt, sluice_error *err);
+/* A job failed with `err` before its write began: under its operation id, when that was given, somebody may have
+ * written before. Where that is so, or cannot be told, err says that it is not known whether the operation is
+ * committed. Of the request: operation, operation_given, branch, creates. */
+void co_write_not_begun(st_graph *graph, const co_request *request, sluice_error *err);
 
 #endif

@@ -312,8 +312,21 @@ sluice_status toy_write(st_graph *graph, toy_writer *toy, const toy_options *opt
 {
     co_attempt attempt = {0};
     co_receipt receipt = {0};
-    PF_TRY(co_attempt_make(graph, &attempt, err));
-    sluice_status status = toy_conduct(graph, toy, options, &attempt, &receipt, err);
+    sluice_error error = {0};
+    sluice_status status = co_attempt_make(graph, &attempt, &error);
+    if (status != SLUICE_OK) {
+        static const toy_options none;
+        const toy_options *with = options ? options : &none;
+        const co_request request = {.branch = with->branch,
+                                    .creates = with->creates,
+                                    .operation = with->operation,
+                                    .operation_given = with->given};
+        co_write_not_begun(graph, &request, &error);
+        if (err)
+            *err = error;
+        return status;
+    }
+    status = toy_conduct(graph, toy, options, &attempt, &receipt, err);
     (void)co_attempt_finish(graph, &attempt, NULL);
     if (ret_receipt)
         *ret_receipt = receipt;

@@ -171,6 +171,52 @@ static void a_call_that_fails_leaves_the_old_state_or_the_new(void **state)
     load_fixture_free(&base);
 }
 
+/* The load is asked for again under its operation id, and call k fails. Returns how many calls that made. */
+static uint64_t repeat_failing_at(const load_fixture *base, const co_load_options *options, uint64_t k, bool looks)
+{
+    load_fixture f;
+    co_load_result result;
+    sluice_error err = {0};
+
+    load_fixture_copy(base, k, &f);
+    pf_volume *volume = st_graph_volume(f.graph);
+    uint64_t calls = pf_sim_calls(volume);
+    (looks ? pf_sim_fail_look_at : pf_sim_fail_at)(volume, k, 122 /* EDQUOT */, 1);
+    sluice_status status = load_fixture_try(&f, f.graph, "P=p.csv Q=q.csv K=k.csv", options, &result, &err);
+    calls = pf_sim_calls(volume) - calls;
+    if (status == SLUICE_OK) {
+        assert_true(result.receipt.committed && result.receipt.repeated);
+        co_load_result_free(&result);
+    } else {
+        assert_int_not_equal(err.committed, SLUICE_FALSE);
+        assert_true(err.operation_id[0] != '\0');
+    }
+    load_fixture_copy_free(&f);
+    return calls;
+}
+
+static void a_repeated_load_that_fails_is_never_said_to_be_undone(void **state)
+{
+    (void)state;
+    load_fixture base;
+    co_load_result result;
+    sluice_error err;
+    co_load_options options = {.operation = pf_id_new()};
+
+    make_base(&base);
+    ASSERT_OK(load_fixture_try(&base, base.graph, "P=p.csv Q=q.csv K=k.csv", &options, &result, &err));
+    co_load_result_free(&result);
+    st_graph_close(base.graph);
+    for (unsigned looks = 0; looks < 2; looks++) {
+        uint64_t calls = repeat_failing_at(&base, &options, 0, looks);
+        assert_true(calls > 5);
+        for (uint64_t k = 1; k <= calls; k++)
+            (void)repeat_failing_at(&base, &options, k, looks);
+    }
+    base.graph = load_fixture_open(&base);
+    load_fixture_free(&base);
+}
+
 /* ---- another writer in between ---- */
 
 static bool meet_at(const load_fixture *base, uint64_t k, const char *inputs, bool conflicts)
@@ -272,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_load_that_dies_at_any_call_is_old_or_new),
         cmocka_unit_test(a_call_that_fails_leaves_the_old_state_or_the_new),
+        cmocka_unit_test(a_repeated_load_that_fails_is_never_said_to_be_undone),
         cmocka_unit_test(a_writer_in_between_wins_or_loses_by_keys),
         cmocka_unit_test(an_input_that_changes_while_it_is_read_is_refused),
     };
