@@ -54,12 +54,18 @@ typedef struct chain {
     pf_sha256 digest;
 } chain;
 
-/* `record` is the next of the chain, or (in a healed segment) its last one once more. */
-static bool joins(const chain *walk, const st_record *record)
+/* `record` is the next of the chain, or (in a healed segment) its last one once more. Lineage says of a repeated record
+ * which one it is, as the opening record did, and not what its parent is: where it was the only copy that was left, the
+ * opening record vouches for it. */
+static bool joins(const chain *walk, const st_segment *segment, const st_record *record)
 {
     if (record->number == walk->number)
         return pf_sha256_equal(&record->own, &walk->digest);
-    return record->number == walk->number + 1 && pf_sha256_equal(&record->parent, &walk->digest);
+    if (record->number != walk->number + 1)
+        return false;
+    if (segment->collected && segment->repeats && record->number == segment->base)
+        return pf_sha256_equal(&record->own, &segment->base_digest);
+    return pf_sha256_equal(&record->parent, &walk->digest);
 }
 
 static sluice_status does_not_continue(const st_segment *segment, sluice_error *err)
@@ -76,7 +82,7 @@ static sluice_status walk_record(const st_segment *segment, const st_entry *entr
     PF_TRY(st_segment_read_entry(segment, entry, &record, err));
     if (record.collected)
         each = NULL;
-    if (walk->begun && !joins(walk, &record)) {
+    if (walk->begun && !joins(walk, segment, &record)) {
         status = does_not_continue(segment, err);
         goto done;
     }
