@@ -2,7 +2,9 @@
  * Applying, classifying and undoing visible effects (adapters/effects.h has the table that this file follows).
  *
  * Crash rule: each effect is one name that changes, made durable (sync of its folder) before the next one starts, so
- * that at any instant a prefix of the list is done. Undo goes from the end, so a prefix stays a prefix.
+ * that at any instant a prefix of the list is done. Undo goes from the end, so a prefix stays a prefix. What is found
+ * done, or undone, may be the work of somebody who died before the sync: it is made durable before anything relies on
+ * it.
  */
 #include "adapters/effects.h"
 #include "platform/check.h"
@@ -74,15 +76,34 @@ static void folder_of(const char *path, char ret_folder[128])
     ret_folder[length] = '\0';
 }
 
+static sluice_status sync_folder_of(st_graph *graph, const char *path, sluice_error *err)
+{
+    char folder[128];
+    folder_of(path, folder);
+    return pf_sync_dir(st_graph_volume(graph), folder, err);
+}
+
 static sluice_status move(st_graph *graph, const char *from, const char *to, sluice_error *err)
 {
-    pf_volume *volume = st_graph_volume(graph);
-    char from_folder[128], to_folder[128];
-    folder_of(from, from_folder);
-    folder_of(to, to_folder);
-    PF_TRY(pf_publish(volume, from, to, err));
-    PF_TRY(pf_sync_dir(volume, to_folder, err));
-    return pf_sync_dir(volume, from_folder, err);
+    PF_TRY(pf_publish(st_graph_volume(graph), from, to, err));
+    PF_TRY(sync_folder_of(graph, to, err));
+    return sync_folder_of(graph, from, err);
+}
+
+/* The names that an effect changes, as they are now. */
+static sluice_status make_durable(st_graph *graph, const ad_effect *effect, sluice_error *err)
+{
+    switch (effect->kind) {
+    case AD_EFFECT_CREATE_REF:
+    case AD_EFFECT_REMOVE_REF:
+        return pf_sync_dir(st_graph_volume(graph), ST_REFS_FOLDER, err);
+    case AD_EFFECT_MOVE:
+        PF_TRY(sync_folder_of(graph, effect->to, err));
+        return sync_folder_of(graph, effect->from, err);
+    case AD_EFFECT_FOLLOW:
+        break;
+    }
+    return SLUICE_OK;
 }
 
 static sluice_status apply_one(st_graph *graph, const ad_effect *effect, sluice_error *err)
@@ -107,8 +128,7 @@ sluice_status ad_effects_apply(st_graph *graph, const ad_effect *effects, uint32
         PF_TRY(effect_state(graph, &effects[i], &now, err));
         if (now == STATE_FOREIGN)
             return pf_fail(err, SLUICE_WRITE_CONFLICT, "the target of effect %u is somebody else's", i);
-        if (now == STATE_NONE)
-            PF_TRY(apply_one(graph, &effects[i], err));
+        PF_TRY(now == STATE_NONE ? apply_one(graph, &effects[i], err) : make_durable(graph, &effects[i], err));
     }
     return SLUICE_OK;
 }
@@ -132,6 +152,8 @@ sluice_status ad_effects_undo(st_graph *graph, const ad_effect *effects, uint32_
     for (uint32_t i = count; i-- > 0;) {
         state now;
         PF_TRY(effect_state(graph, &effects[i], &now, err));
+        if (now == STATE_NONE)
+            PF_TRY(make_durable(graph, &effects[i], err));
         if (now != STATE_DONE)
             continue;
         switch (effects[i].kind) {
