@@ -17,6 +17,7 @@ static_assert(CO_SLOT_BYTES == ST_INTENT_SLOT_SIZE, "the file is made with slots
 
 #define OWNER_BYTE     0u
 #define RECOVERER_BYTE 1u
+#define RECOVERED_BYTE 2u
 #define VERSION        1u
 
 static const char scope_magic[8] = {'S', 'L', 'U', 'I', 'C', 'S', 'C', 'P'};
@@ -255,7 +256,13 @@ static uint64_t lock_at(uint32_t number, unsigned byte)
 
 sluice_status co_slot_is_orphaned(pf_file *intents, uint32_t number, bool *ret_orphaned, sluice_error *err)
 {
-    return pf_lock_is_free(intents, lock_at(number, OWNER_BYTE), 1, ret_orphaned, err);
+    bool idle = true;
+    PF_TRY(pf_lock_is_free(intents, lock_at(number, OWNER_BYTE), 1, ret_orphaned, err));
+    if (*ret_orphaned)
+        return SLUICE_OK;
+    PF_TRY(pf_lock_is_free(intents, lock_at(number, RECOVERED_BYTE), 1, &idle, err));
+    *ret_orphaned = !idle;
+    return SLUICE_OK;
 }
 
 /* Tries one byte without waiting: *ret_taken false when it is busy. */
@@ -347,7 +354,13 @@ sluice_status co_slot_take_over(pf_volume *volume, uint32_t number, pf_deadline 
     PF_TRY(pf_open(volume, ST_INTENTS_FILE, PF_WRITE, &slot.file, err));
     sluice_status status;
     PF_GOTO(status, fail, pf_lock(slot.file, lock_at(number, RECOVERER_BYTE), 1, PF_LOCK_EXCLUSIVE, deadline, err));
-    PF_GOTO(status, fail, try_byte(&slot, OWNER_BYTE, &taken, err));
+    /* The third byte is taken where the owner's is found free, and no slot with an intent in it is taken by an owner.
+     */
+    PF_GOTO(status, fail, pf_lock_is_free(slot.file, lock_at(number, OWNER_BYTE), 1, &taken, err));
+    if (taken)
+        PF_GOTO(status, fail, try_byte(&slot, RECOVERED_BYTE, &taken, err));
+    if (taken)
+        PF_GOTO(status, fail, try_byte(&slot, OWNER_BYTE, &taken, err));
     if (!taken && !PF_SABOTAGE(living_owner_taken_for_dead)) {
         *ret_live = true;
         goto fail;

@@ -22,7 +22,8 @@
  *   - the owner byte of a slot (an open-file-description lock on the intents file itself, on a descriptor of the slot's
  * own) is held from arming to retiring: a byte that can be taken means a dead owner, a busy one a live owner, never
  * touched.
- *   - who recovers takes the recoverer byte first, waiting for another recoverer, then tries the owner byte.
+ *   - who recovers takes the recoverer byte first, waiting for another recoverer, then, where the owner byte is free, a
+ *     third byte and the owner byte: a busy owner byte beside a busy third one is a recoverer's, and its owner is dead.
  *   - whatever is read before the owner byte is held is a hint, and is read again under it.
  */
 #ifndef COORD_INTENT_H
@@ -111,7 +112,7 @@ sluice_status co_slot_may_be_used(pf_file *intents, uint32_t number, bool *ret_u
  * *ret_scope_known. */
 sluice_status co_slot_read(pf_file *intents, uint32_t number, co_slot_state *ret_state, co_intent *ret_intent,
                            bool *ret_scope_known, sluice_error *err);
-/* Would its owner byte be free now? Takes nothing. */
+/* Is its owner dead: the owner byte free, or held by a recoverer? Takes nothing. */
 sluice_status co_slot_is_orphaned(pf_file *intents, uint32_t number, bool *ret_orphaned, sluice_error *err);
 
 /* A free slot, its owner byte held. RESOURCE_LIMIT when there is none. */
