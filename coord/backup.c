@@ -251,8 +251,9 @@ static sluice_status begin_again(co_backup_job *job, sluice_error *err)
     PF_TRY(check_continues(job, err));
     if (pf_stat_path(job->to, ST_BACKUP_NEW, &stat, NULL) == SLUICE_OK)
         PF_TRY(st_cut_remove(job->to, ST_BACKUP_NEW, err)); /* of a first one that died behind its end */
-    job->begun = true;
-    return st_cut_write(job->to, ST_BACKUP_BEFORE, &job->before, err);
+    PF_TRY(st_cut_write(job->to, ST_BACKUP_BEFORE, &job->before, err));
+    job->begun = true; /* only now: what was not touched is not put back, on a full disk least of all */
+    return SLUICE_OK;
 }
 
 /* ---- 4 to 6 ---- */
