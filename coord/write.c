@@ -157,22 +157,43 @@ static sluice_status find_incarnation(co_run *run, uint64_t *ret_incarnation, sl
     return status;
 }
 
-/* The branch as it is called now: its incarnation, log and lock file. */
-static sluice_status find_branch(co_run *run, sluice_error *err)
+static sluice_status open_branch(co_run *run, uint64_t incarnation, sluice_error *err)
 {
-    uint64_t incarnation = 0;
     char folder[64], path[96];
-    PF_TRY(find_incarnation(run, &incarnation, err));
-    if (run->incarnation == incarnation)
-        return SLUICE_OK;
-    if (run->incarnation) /* made again under the same name: a write never moves to another branch by itself (B-01) */
-        return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
     st_branch_folder(incarnation, folder);
     (void)snprintf(path, sizeof path, "%s/locks", folder);
     PF_TRY(co_locks_open(run->write.graph, path, &run->locks, err));
-    PF_TRY(st_graph_log(run->write.graph, incarnation, &run->log, err));
-    run->incarnation = incarnation;
-    return SLUICE_OK;
+    return st_graph_log(run->write.graph, incarnation, &run->log, err);
+}
+
+/* The branch as it is called now: its incarnation, log and lock file. One that was deleted since its name was read may
+ * be collected under our eyes: what is missing then says nothing. */
+static sluice_status find_branch(co_run *run, sluice_error *err)
+{
+    for (;;) {
+        uint64_t incarnation = 0, now = 0;
+        sluice_error failed = {0};
+        PF_TRY(find_incarnation(run, &incarnation, err));
+        if (run->incarnation == incarnation)
+            return SLUICE_OK;
+        if (run->incarnation) /* made again under the same name: a write never moves to another branch by itself (B-01)
+                               */
+            return pf_fail(err, SLUICE_READ_SET_CHANGED, "the branch was deleted and made again");
+        sluice_status status = open_branch(run, incarnation, &failed);
+        if (status == SLUICE_OK) {
+            run->incarnation = incarnation;
+            return SLUICE_OK;
+        }
+        co_locks_close(run->write.graph, run->locks);
+        run->locks = NULL;
+        run->log = NULL;
+        sluice_status name = st_ref_read(run->write.graph, run->request.branch, &now, NULL);
+        if (name == SLUICE_NOT_FOUND || (name == SLUICE_OK && now != incarnation))
+            continue;
+        if (err)
+            *err = failed;
+        return status;
+    }
 }
 
 /* One pass from A to G. */
@@ -277,6 +298,18 @@ static sluice_status is_of_operation(void *context, const co_scope *scope, sluic
     return SLUICE_OK;
 }
 
+/* A log that met an I/O error gets back, when it is healed, the newest record that anyone may have seen. */
+static sluice_status healing_may_bring(co_run *run, bool *ret_none, sluice_error *err)
+{
+    sluice_error suspect = {0};
+    sluice_status status = st_log_check_suspect(run->log, &suspect);
+    if (status == SLUICE_SUSPECT)
+        *ret_none = false;
+    else if (status != SLUICE_OK && err)
+        *err = suspect;
+    return status == SLUICE_SUSPECT ? SLUICE_OK : status;
+}
+
 /* Is it known that the operation has no receipt and no intent? When it has one and the request's content is known, the
  * run is done. The intents are listed first: what has left its slot by then has its record in the log. */
 static sluice_status look_for_operation(co_run *run, bool *ret_none, sluice_error *err)
@@ -295,14 +328,20 @@ static sluice_status look_for_operation(co_run *run, bool *ret_none, sluice_erro
         if (status != SLUICE_OK && err)
             *err = look_error;
         *ret_none = status == SLUICE_OK && !run->done;
-        return status;
+        return status == SLUICE_OK && run->log && !run->request.creates ? healing_may_bring(run, ret_none, err)
+                                                                        : status;
     }
-    if (!run->log) /* the branch that it is to make */
+    if (run->request.creates) { /* its log is the source's: the receipt is in control/ */
+        st_control_receipt made;
+        PF_TRY(co_receipt_look_up(run->write.graph, &run->request.operation, false, NULL, run->request.branch, &found,
+                                  &made, err));
+        *ret_none = !found;
         return SLUICE_OK;
+    }
     PF_TRY(st_log_refresh(run->log, err));
     PF_TRY(st_receipt_find(run->write.graph, run->log, &run->request.operation, &found, &receipt, err));
     *ret_none = !found && !receipt.expired;
-    return SLUICE_OK;
+    return healing_may_bring(run, ret_none, err);
 }
 
 /* A write that failed (the branch is busy, an intent's owner hangs, a call fails, ...) may have been asked for before,
@@ -426,9 +465,11 @@ void co_write_not_begun(st_graph *graph, const co_request *request, sluice_error
         sluice_status status = st_ref_read(graph, request->branch ? request->branch : "main", &incarnation, NULL);
         if (status == SLUICE_NOT_FOUND)
             return; /* no such branch, nor a commit of it */
-        if (status == SLUICE_OK && st_graph_log(graph, incarnation, &run.log, NULL) == SLUICE_OK)
-            (void)look_for_operation(&run, &none, NULL);
+        if (status == SLUICE_OK)
+            (void)st_graph_log(graph, incarnation, &run.log, NULL);
     }
+    if (run.log || request->creates)
+        (void)look_for_operation(&run, &none, NULL);
     if (!none)
         err->committed = err->acknowledged = SLUICE_UNKNOWN;
 }
