@@ -155,6 +155,7 @@ static void strike(sim_run *run, sim_actor_state *actor, const sim_fault *fault,
         return;
     case SIM_FAULT_STOP:
         run->counts->stops++;
+        run->stopped = true;
         fibers_stop(run->fibers, fault->times);
         return;
     case SIM_FAULT_AWAIT:

@@ -125,6 +125,7 @@ struct sim_run {
     bool quiet;                     /* the oracle looks: no turns, no faults */
     bool errors;                    /* some call was made to fail */
     bool lost;                      /* the power went */
+    bool stopped;                   /* a process stood still */
     sim_pool *pools[SIM_POOLS_MAX]; /* the last one is at work */
     uint32_t pool_count;
     bool pool_over; /* with the power */
