@@ -369,6 +369,44 @@ static void a_full_disk_and_failing_calls_leave_the_state_before(void **state)
     pf_sim_world_remove();
 }
 
+static void fill(void *disk)
+{
+    pf_sim_set_free_space(disk, 0);
+}
+
+/* Unlike calls that fail: what is removed goes, and nothing can be made in its place. */
+static void a_disk_that_fills_at_any_call_leaves_the_state_before(void **state)
+{
+    (void)state;
+    pf_sim_disk *disk, *copy;
+    st_graph *source = prepare(&disk, &copy);
+    write_later(source);
+    wanted = later;
+    for (uint64_t k = 1;; k += getenv("SLUICE_LONG") ? 1 : 7) {
+        sluice_error err = {0};
+        co_backup_report report;
+        pf_sim_disk *struck = NULL;
+        pf_volume *volume = NULL;
+        ASSERT_OK(pf_sim_disk_clone(copy, k, &struck, &err));
+        ASSERT_OK(pf_sim_actor(struck, "graph", &volume, &err));
+        pf_sim_interrupt_at(volume, k, fill, struck);
+        sluice_status status = co_backup_on(source, volume, NULL, NULL, &report, &err);
+        pf_sim_set_free_space(struck, UINT64_MAX);
+        seen found = see_whole(struck, PF_READ);
+        assert_true(same(found, later) || (status != SLUICE_OK && same(found, early)));
+        if (status != SLUICE_OK)
+            assert_int_equal(status, SLUICE_NO_SPACE);
+        again_is_whole(source, struck);
+        pf_sim_disk_free(struck);
+        if (status == SLUICE_OK)
+            break;
+    }
+    st_graph_close(source);
+    pf_sim_disk_free(copy);
+    pf_sim_disk_free(disk);
+    pf_sim_world_remove();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +415,7 @@ int main(void)
         cmocka_unit_test(another_backup_that_dies_at_any_call_leaves_the_state_before_or_after),
         cmocka_unit_test(putting_back_may_die_at_any_call),
         cmocka_unit_test(a_full_disk_and_failing_calls_leave_the_state_before),
+        cmocka_unit_test(a_disk_that_fills_at_any_call_leaves_the_state_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
