@@ -105,6 +105,8 @@ static void write_small(const sim_plan *plan, uint64_t seed)
     print_error("as small as it gets, after %u tries: %s\n", tries, name);
 }
 
+static unsigned all_failed; /* with SLUICE_SIM_ALL */
+
 static void run_seed(uint64_t seed, sim_counts *counts)
 {
     sim_plan plan;
@@ -117,6 +119,7 @@ static void run_seed(uint64_t seed, sim_counts *counts)
         if (!getenv("SLUICE_SIM_ALL"))
             fail_msg("seed %" PRIu64 ": %s", seed, violation);
         print_error("seed %" PRIu64 ": %s\n", seed, violation);
+        all_failed++;
     }
     sim_plan_free(&plan);
 }
@@ -150,6 +153,8 @@ static void every_history_keeps_its_promises(void **state)
     }
     for (uint64_t seed = first; seed < first + count; seed++)
         run_seed(seed, counts);
+    if (all_failed > 0)
+        fail_msg("%u of %" PRIu64 " histories failed", all_failed, count);
     if (count >= HISTORIES_LEDGER && sim_ledger_print(counts) > 0) { /* fewer need not reach everything, some more do */
         for (uint64_t seed = first + count; seed < first + count + HISTORIES_LEDGER; seed++)
             run_seed(seed, counts);
