@@ -289,7 +289,9 @@ sluice_status shm_gate_try(shm_region *region, const shm_token *token, const lk_
     if (status == SLUICE_OK) {
         shm_gate *gate = &region->gates->gates[index];
         shm_holder *me = holder_of(region, token->slot);
-        crowd at = fresh ? (crowd){0} : look_at(region, index);
+        crowd at = {0};
+        if (!fresh)
+            at = look_at(region, index);
         bool passes = at.waiting == 0 && admits(&at, key->exclusive);
         if (!passes && me->waits_for == 0) {
             begin_edit(region, &edit, SHM_OP_GATE_ENTER);
