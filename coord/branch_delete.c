@@ -144,7 +144,9 @@ static bool is_damaged(const deletion *del, uint64_t incarnation)
 static sluice_status put_receipt(void *context, st_control *control, sluice_error *err)
 {
     const deletion *del = context;
-    st_control_mark_done(control, del->receipt.incarnation);
+    /* Whatever made the branch is done. Another deletion of it is only when the name is gone: it may have died before.
+     */
+    st_control_mark_done(control, del->receipt.incarnation, CO_BRANCH_DELETE);
     return st_control_add_receipt(control, &del->receipt, err);
 }
 

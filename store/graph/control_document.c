@@ -329,10 +329,11 @@ bool st_control_drop_checkpoint(st_control *control, const char *name)
     return true;
 }
 
-void st_control_mark_done(st_control *control, uint64_t incarnation)
+void st_control_mark_done(st_control *control, uint64_t incarnation, const char *but)
 {
     for (uint32_t i = 0; i < control->receipt_count; i++)
-        control->receipts[i].done |= control->receipts[i].incarnation == incarnation;
+        control->receipts[i].done |=
+            control->receipts[i].incarnation == incarnation && strcmp(control->receipts[i].kind, but) != 0;
 }
 
 bool st_control_is_voided(const st_control *control, const pf_id *epoch)

@@ -193,8 +193,8 @@ sluice_status st_control_add_voided(st_control *control, const pf_id *epoch, slu
 /* The newest of this operation on this branch name (ids belong to a branch); NULL: none. */
 const st_control_receipt *st_control_find_receipt(const st_control *control, const pf_id *operation,
                                                   const pf_sha256 *ref);
-/* The operation behind `incarnation` has happened, whatever becomes of the branch. */
-void st_control_mark_done(st_control *control, uint64_t incarnation);
+/* The operations behind `incarnation` have happened, whatever becomes of the branch; not those of the kind `but`. */
+void st_control_mark_done(st_control *control, uint64_t incarnation, const char *but);
 const st_checkpoint *st_control_find_checkpoint(const st_control *control, const char *name); /* NULL: none */
 /* Says in the hint which checkpoint may have been meant, when one is called nearly so. */
 void st_control_hint_at_checkpoint(const st_control *control, const char *name, sluice_error *err);

@@ -181,6 +181,18 @@ static void keep_followed(st_segment *segment, uint8_t *bytes, uint64_t offset)
     *place = (struct st_followed){bytes, offset};
 }
 
+/* Does the block at `offset` still stand? A dead publisher's torn record may be overwritten while it is read: its head
+ * and the rest of the next one, which is the same where a write is tried again, would make a whole record that never
+ * was. Writing goes upward: a head that is there after the rest was read is the head of that rest. */
+static sluice_status block_stays(const st_segment *segment, uint64_t offset, const uint8_t *block, bool *ret_stays,
+                                 sluice_error *err)
+{
+    uint8_t again[ST_RECORD_ALIGN];
+    PF_TRY(read_at(segment, ST_FROM_CACHE, offset, again, sizeof(again), err));
+    *ret_stays = memcmp(again, block, sizeof(again)) == 0;
+    return SLUICE_OK;
+}
+
 /* Reads the record at the end, as long as its head says, and takes it when it is whole. */
 static sluice_status read_record(st_segment *segment, bool *ret_taken, bool *ret_zero, sluice_error *err)
 {
@@ -205,6 +217,13 @@ static sluice_status read_record(st_segment *segment, bool *ret_taken, bool *ret
             read_at(segment, ST_FROM_CACHE, segment->end + sizeof(block), bytes + sizeof(block), size - sizeof(block),
                     err));
     uint64_t offset = segment->end;
+    bool stays = true;
+    if (size > sizeof(block))
+        PF_GOTO(status, done, block_stays(segment, offset, block, &stays, err));
+    if (!stays) { /* it is followed the next time */
+        *ret_zero = false;
+        goto done;
+    }
     PF_GOTO(status, done, take_record(segment, bytes, size, ret_taken, err));
     if (*ret_taken && size <= FOLLOWED_MAX) {
         keep_followed(segment, bytes, offset);
@@ -331,6 +350,21 @@ sluice_status st_segment_open_file(pf_volume *volume, const char *folder, pf_acc
 }
 
 /* `segment` says which one, and how far. */
+/* The last record of those in `bytes`, which were read all at once. */
+static sluice_status drop_unless_it_stays(st_segment *segment, const uint8_t *bytes, sluice_error *err)
+{
+    bool stays = true, zero;
+    if (segment->entry_count == 0 || segment->entries[segment->entry_count - 1].size == ST_RECORD_ALIGN)
+        return SLUICE_OK;
+    uint64_t offset = segment->entries[segment->entry_count - 1].offset;
+    PF_TRY(block_stays(segment, offset, bytes + offset, &stays, err));
+    if (stays)
+        return SLUICE_OK;
+    segment->entry_count--;
+    segment->end = offset;
+    return advance(segment, &zero, err);
+}
+
 static sluice_status open_whole(pf_volume *volume, const char *folder, st_segment segment, const pf_sha256 *opening,
                                 pf_access access, st_source source, st_segment *ret_segment, sluice_error *err)
 {
@@ -345,6 +379,8 @@ static sluice_status open_whole(pf_volume *volume, const char *folder, st_segmen
     do
         PF_GOTO(status, done, take_record(&segment, bytes + segment.end, segment.size - segment.end, &taken, err));
     while (taken);
+    if (source == ST_FROM_CACHE)
+        PF_GOTO(status, done, drop_unless_it_stays(&segment, bytes, err));
     PF_GOTO(status, done, judge_rest(&segment, bytes + segment.end, source, err));
     *ret_segment = segment;
     segment = (st_segment){0};
