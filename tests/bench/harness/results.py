@@ -50,9 +50,8 @@ class Results:
         self.failures.append({"part": part, "case": case, "subject": subject, "reason": reason})
 
     def without(self, parts):
-        """The others' results."""
+        """The others' results. Who is left out is found anew."""
         kept = Results()
-        kept.left_out = self.left_out
         kept.failures = [failure for failure in self.failures if failure["part"] not in parts]
         kept.durations = {part: took for part, took in self.durations.items() if part not in parts}
         for row in self.rows:
